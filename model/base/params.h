@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 
@@ -35,6 +36,10 @@ class ParamVisitor {
   // "b"; `other` may be absent. Names are relative to this block.
   virtual void refuse(bool /*contradiction*/, const char* /*name*/, const char* /*is*/,
                       const char* /*other*/ = nullptr) {}
+  // Parameters that have no effect at the present values. If `idle` is true, `why` makes the parameters and groups
+  // `names` ineffective. `why`: another parameter, or a text such as "the topology has no switch". Names are relative
+  // to this block.
+  virtual void idle(bool /*idle*/, std::initializer_list<const char*> /*names*/, const char* /*why*/) {}
 
   // A nested block: its names get the prefix `name.`.
   template <class Params>

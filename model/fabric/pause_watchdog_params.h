@@ -25,6 +25,7 @@ struct PauseWatchdogParams {
                 "action in a storm: drop the waiting and new frames of the queue, forward frames in spite of pauses, "
                 "or only report the storm",
                 kActionWords);
+    visit.idle(detection_time == Duration{}, {"restoration_time", "action"}, "detection_time");
   }
 };
 

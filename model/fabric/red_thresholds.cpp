@@ -16,13 +16,13 @@ std::vector<std::string_view> split(std::string_view text, char by) {
   return parts;
 }
 
-}  // namespace
+struct Named {
+  std::uint32_t priorities = 0;  // a bit each
+  std::array<RedThresholds, kPriorities> thresholds{};
+};
 
-std::optional<std::array<RedThresholds, kPriorities>> parse_red_thresholds(std::string_view text,
-                                                                           const RedThresholds& others) {
-  std::array<RedThresholds, kPriorities> thresholds;
-  thresholds.fill(others);
-  std::uint32_t named = 0;
+std::optional<Named> parse(std::string_view text) {
+  Named named;
   for (const auto entry : split(text, ' ')) {
     if (entry.empty()) continue;
     const auto parts = split(entry, ':');
@@ -32,11 +32,24 @@ std::optional<std::array<RedThresholds, kPriorities>> parse_red_thresholds(std::
     const auto pmax = parse_number<double>(parts[3]);
     if (!priority || *priority >= kPriorities || !kmin || !kmax || *kmin > *kmax) return std::nullopt;
     if (!pmax || !(*pmax >= 0 && *pmax <= 1)) return std::nullopt;
-    if ((named >> *priority & 1) != 0) return std::nullopt;
-    named |= 1u << *priority;
-    thresholds[*priority] = {*kmin, *kmax, *pmax};
+    if ((named.priorities >> *priority & 1) != 0) return std::nullopt;
+    named.priorities |= 1u << *priority;
+    named.thresholds[*priority] = {*kmin, *kmax, *pmax};
   }
-  return thresholds;
+  return named;
 }
+
+}  // namespace
+
+std::optional<std::array<RedThresholds, kPriorities>> parse_red_thresholds(std::string_view text,
+                                                                           const RedThresholds& others) {
+  auto named = parse(text);
+  if (!named) return std::nullopt;
+  for (std::size_t priority = 0; priority < kPriorities; ++priority)
+    if ((named->priorities >> priority & 1) == 0) named->thresholds[priority] = others;
+  return named->thresholds;
+}
+
+std::uint32_t named_priorities(std::string_view text) { return parse(text).value_or(Named{}).priorities; }
 
 }  // namespace rnicsim::fabric

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -21,5 +22,7 @@ struct RedThresholds {
 // kmax, or a pmax outside 0 .. 1.
 std::optional<std::array<RedThresholds, kPriorities>> parse_red_thresholds(std::string_view text,
                                                                            const RedThresholds& others);
+// The priorities that such a text names, a bit each; 0: another form.
+std::uint32_t named_priorities(std::string_view text);
 
 }  // namespace rnicsim::fabric

@@ -85,6 +85,9 @@ struct SharedBufferParams {
     visit.refuse(size.bytes != 0 && lossy.size > size, "lossy.size", "is more than", "size");
     visit.refuse(size.bytes != 0 && !is_dynamic() && lossy.static_th.bytes == 0 && lossy.size.bytes == 0,
                  "lossy.static_th", "is 0: no frame would fit");
+    visit.idle(size.bytes == 0, {"mode", "headroom_pool", "lossless", "lossy"}, "size");
+    visit.idle(is_dynamic(), {"lossless.static_th", "lossy.static_th"}, "mode");
+    visit.idle(!is_dynamic(), {"lossless.dynamic_th", "lossy.dynamic_th"}, "mode");
   }
 };
 

@@ -207,7 +207,9 @@ void Switch::leave_due(Port& port) {
 
 // The queue's length without this frame decides: at enqueue the frame is not in the queue yet, at dequeue it has left.
 void Switch::mark(Port& port, std::uint8_t priority, Frame& frame) {
-  if (!frame.is_markable() || !ecn_.draws_mark(priority, port.queues.bytes(priority), port.generator)) return;
+  if (!frame.is_markable()) return;
+  port.counted.markable |= 1u << priority;
+  if (!ecn_.draws_mark(priority, port.queues.bytes(priority), port.generator)) return;
   frame.mark();
   ++port.counted.ecn_marked;
   if (marked) marked(frame);

@@ -46,6 +46,7 @@ struct PfcParams {
     visit.param("quanta", quanta, "duration of a requested pause, in times of 512 bits", {2, 65535});
     visit.group("watchdog", watchdog);
     visit.refuse(xon >= xoff, "xon", "is not less than", "xoff");
+    visit.idle(priorities == 0, {"xoff", "xon", "headroom", "quanta", "watchdog"}, "priorities");
   }
 };
 
@@ -78,6 +79,10 @@ struct EcnParams {
     visit.refuse(kmin > kmax, "kmin", "is more than", "kmax");
     visit.refuse(!parse_red_thresholds(by_priority, {kmin, kmax, pmax}), "by_priority",
                  "is not a list of priority:kmin:kmax:pmax with kmin not above kmax, such as \"3:100KB:400KB:0.2\"");
+    const auto own = named_priorities(by_priority);
+    visit.idle(priorities == 0, {"kmin", "kmax", "pmax", "by_priority", "at", "drop_not_ect"}, "priorities");
+    visit.idle((priorities & ~own) == 0, {"kmin", "kmax", "pmax"}, "by_priority");
+    visit.idle((priorities & own) == 0, {"by_priority"}, "priorities");
   }
 };
 
@@ -124,6 +129,11 @@ struct SwitchParams {
                  "buffer.lossless.static_th", "is 0: a priority without loss would have no buffer");
     visit.refuse(buffer.size.bytes != 0 && pfc.priorities != 0 && buffer.lossless.xoff > buffer.size,
                  "buffer.lossless.xoff", "is more than", "buffer.size");
+    constexpr std::uint32_t kAll = (1 << kPriorities) - 1;
+    visit.idle(buffer.size.bytes != 0, {"pfc.xoff", "pfc.xon", "pfc.headroom"}, "buffer.size");
+    visit.idle(pfc.priorities == 0, {"buffer.lossless", "buffer.headroom_pool"}, "pfc.priorities");
+    visit.idle(pfc.priorities == kAll, {"buffer.lossy", "port_buffer"}, "pfc.priorities");
+    visit.idle((ecn.priorities & ~pfc.priorities) == 0, {"ecn.drop_not_ect"}, "pfc.priorities");
   }
 };
 
@@ -140,6 +150,7 @@ struct SwitchPortCounters {
   Counter tx_discards = 0;
   Counter rx_discards = 0;
   Counter ecn_marked = 0;
+  std::uint32_t markable = 0;  // priorities, a bit each, with a frame that could be marked (ECT)
 };
 
 struct SwitchCounters {

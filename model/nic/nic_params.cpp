@@ -39,6 +39,9 @@ void NicParams::describe(ParamVisitor& visit) {
   const auto& room = receive_buffer.pfc != 0 ? receive_buffer.xon : receive_buffer.size;
   visit.refuse(transport.reorder_window != 0 && transport.reorder_buffer >= room, "transport.reorder_buffer",
                "is not less than", receive_buffer.pfc != 0 ? "receive_buffer.xon" : "receive_buffer.size");
+  visit.idle(transport.rto_high != Duration{}, {"adaptive_timeout"}, "transport.rto_high");
+  visit.idle(!transport.read_acks && !congestion.inputs(port.rate).acknowledgements, {"congestion.ack_every"},
+             "congestion.control");
   visit.param("icrc", icrc,
               "lazy: bytes and ICRC of a packet are built when a reader needs them; always: bytes and ICRC are built, "
               "parsed and checked; only the simulator's speed differs",

@@ -82,6 +82,8 @@ class CongestionControl {
   // True: acknowledged() needs round-trip times. The queue pair then requests more acknowledgements than the protocol
   // needs.
   virtual bool wants_acknowledgements() const { return false; }
+  // True: the control slows down at CNPs, that is, only if marks or losses cause CNPs.
+  virtual bool wants_cnps() const { return false; }
   // True: acknowledged() needs marks.
   virtual bool wants_marks() const { return false; }
   // True: acknowledged() needs telemetry. Requests then carry telemetry, which makes them longer on the line.

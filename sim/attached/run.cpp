@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -40,9 +41,11 @@
 #include "sim/config/own_files.h"
 #include "sim/engine_choice.h"
 #include "sim/os/progress_line.h"
-#include "sim/pause_settings.h"
 #include "sim/simulated_host.h"
 #include "sim/snapshot_server.h"
+#include "sim/warnings/control_settings.h"
+#include "sim/warnings/pause_settings.h"
+#include "sim/warnings/unused_priorities.h"
 #include "sim/watch.h"
 
 namespace rnicsim::sim {
@@ -501,6 +504,8 @@ class Run {
     }
   }
 
+  void warn(std::vector<std::string> warnings) { std::ranges::move(warnings, std::back_inserter(outcome_.warnings)); }
+
   void finish() {
     end_survivors();
     output_.drain();
@@ -516,8 +521,10 @@ class Run {
           "docker run --security-opt seccomp=unconfined");
     for (const std::string& why : keeper_.disturbances()) outcome_.warnings.push_back("not reproducible: " + why);
     warn_of_discards();
-    for (auto& warning : pause_warnings(system_.config())) outcome_.warnings.push_back(std::move(warning));
-    for (auto& storm : system_.pause_storms()) outcome_.warnings.push_back(std::move(storm));
+    warn(pause_warnings(system_.config()));
+    if (outside_ == nullptr) warn(control_warnings(system_.config()));
+    warn(system_.pause_storms());
+    warn(priority_warnings(system_));
     if (outside_ != nullptr)
       for (auto& line : outside_->report()) outcome_.warnings.push_back(std::move(line));
     if (waterfall_ != nullptr) outcome_.waterfall = waterfall_->summary();

@@ -12,10 +12,12 @@
 #include "sim/config/data_files.h"
 #include "sim/engine_choice.h"
 #include "sim/os/descriptor_limit.h"
-#include "sim/pause_settings.h"
 #include "sim/processes/boundary.h"
 #include "sim/results/json_output.h"
 #include "sim/system.h"
+#include "sim/warnings/control_settings.h"
+#include "sim/warnings/pause_settings.h"
+#include "sim/warnings/unused_priorities.h"
 
 namespace rnicsim::sim::bench {
 namespace {
@@ -40,8 +42,8 @@ void make_together(Boundary* boundary, Make&& make) {
   if (!failure.empty()) throw ConfigError(failure);
 }
 
-void print_warnings(const Config& config) {
-  for (const auto& warning : config.warnings) fmt::print(stderr, "rnicsim: warning: {}\n", warning);
+void print(const std::vector<std::string>& warnings) {
+  for (const auto& warning : warnings) fmt::print(stderr, "rnicsim: warning: {}\n", warning);
 }
 
 // False: a counter disagrees with the trace.
@@ -54,15 +56,18 @@ bool run(const BenchOptions& options, const Prepared& prepared, Then&& then, Bou
   header.commands.push_back(fmt::format("bench {}", options.workload));
   std::optional<Observers> observers;
   make_together(boundary, [&] { observers.emplace(system, options.observers, header); });
-  if (system.writes_files())
-    for (const auto& warning : pause_warnings(prepared.config)) fmt::print(stderr, "rnicsim: warning: {}\n", warning);
+  if (system.writes_files()) {
+    print(pause_warnings(prepared.config));
+    print(control_warnings(prepared.config));
+  }
   Runner runner(system, prepared.workload, prepared.plan);
   Watch watch(options.limits);
   const auto failure = runner.execute(&watch);
-  for (const auto& storm : system.pause_storms()) fmt::print(stderr, "rnicsim: warning: {}\n", storm);
+  print(system.pause_storms());
   system.engines().check();
   if (const auto& end = runner.ended()) throw Ended({failure, end->status});
   if (!failure.empty()) throw std::runtime_error(failure);
+  print(priority_warnings(system));
   then(BenchResult{prepared.workload, prepared.plan, runner, system, observers->waterfall(), options.all_counters});
   return observers->finish();
 }
@@ -121,7 +126,7 @@ int run_shared(const BenchOptions& options) {
     throw ConfigError(fmt::format("--processes: {}, but MPI started {}", options.processes, peers->count()));
   Boundary boundary(*peers, prepared.config);
   const bool tells = peers->rank() == 0;
-  if (tells) print_warnings(prepared.config);
+  if (tells) print(prepared.config.warnings);
   std::optional<JsonOutput> json;
   const auto show = [&](const BenchResult& result) {
     if (!tells) return;
@@ -147,7 +152,7 @@ int run_shared(const BenchOptions& options) {
 int run_bench(const BenchOptions& options) {
   if (started_by_mpi()) return run_shared(options);
   const Prepared prepared = prepare(options);
-  print_warnings(prepared.config);
+  print(prepared.config.warnings);
   JsonOutput json(options.json);
   try {
     const bool agrees = run(options, prepared, [&](const BenchResult& result) {

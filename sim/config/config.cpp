@@ -11,11 +11,11 @@
 #include "sim/config/config_error.h"
 #include "sim/config/data_files.h"
 #include "sim/config/host_record.h"
+#include "sim/config/idle_settings.h"
 #include "sim/config/loader.h"
 #include "sim/config/param_list.h"
 #include "sim/config/sized_topology.h"
 #include "sim/config/toml_file.h"
-#include "sim/config/unchosen_policies.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -156,6 +156,10 @@ void Config::describe(ParamVisitor& visit) {
   visit.group("network", network);
   visit.group("engine", engine);
   profiles.describe(visit);
+  visit.idle(topology.switches.empty(), {"switch"}, "the topology has no switch");
+  const bool is_tree = topology.cables.size() < topology.interfaces.size() + topology.switches.size();
+  visit.idle(is_tree, {"switch.path", "switch.ecmp", "switch.spray", "switch.flowlet", "switch.adaptive"},
+             "the topology has one path between any two hosts");
   refuse_vectors(visit, nic, "nic", host, "host");
   std::set<std::pair<std::string, std::string>> checked;
   for (const auto& interface : topology.interfaces) {

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "model/base/parse_number.h"
+#include "sim/config/config_error.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -197,6 +198,21 @@ void ParamList::param(const char* name, std::string& value, const char* meaning,
 
 void ParamList::refuse(bool contradiction, const char* name, const char* is, const char* other) {
   if (contradiction && !contradiction_) contradiction_ = {prefix_ + name, is, other != nullptr ? prefix_ + other : ""};
+}
+
+void ParamList::idle(bool idle, std::initializer_list<const char*> names, const char* why) {
+  if (!idle) return;
+  for (const auto* name : names) idle_.push_back({prefix_ + name, prefix_ + why, why});
+}
+
+std::optional<std::string> ParamList::idle_reason(std::string_view path) const {
+  const auto covers = [&](const Idle& idle) {
+    return path.starts_with(idle.path) && (path.size() == idle.path.size() || path[idle.path.size()] == '.');
+  };
+  const auto found = std::ranges::find_if(idle_, covers);
+  if (found == idle_.end()) return std::nullopt;
+  const auto* entry = find(found->why);
+  return entry != nullptr ? fmt::format("{} is {}", entry->path, shown(entry->value_text())) : found->text;
 }
 
 void ParamList::enter(const char* name) { prefix_ += std::string(name) + '.'; }

@@ -3,6 +3,7 @@
 // resolved configuration.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -46,6 +47,8 @@ class ParamList : public ParamVisitor {
   std::optional<std::string> nearest(std::string_view path) const;
   // Contradiction of the values at the time when the list was made: "nic.pcie.read_bytes: 256 B is less than ...".
   std::optional<std::string> contradiction() const;
+  // Reason why the parameter had no effect when the list was made: "switch.ecn.priorities is 0"; nullopt: none.
+  std::optional<std::string> idle_reason(std::string_view path) const;
 
   void param(const char* name, Duration& value, const char* meaning, Range range) override;
   void param(const char* name, ByteCount& value, const char* meaning, Range range) override;
@@ -56,6 +59,7 @@ class ParamList : public ParamVisitor {
   void param(const char* name, bool& value, const char* meaning) override;
   void param(const char* name, std::string& value, const char* meaning, std::span<const char* const> words) override;
   void refuse(bool contradiction, const char* name, const char* is, const char* other) override;
+  void idle(bool idle, std::initializer_list<const char*> names, const char* why) override;
 
  protected:
   void enter(const char* name) override;
@@ -70,7 +74,14 @@ class ParamList : public ParamVisitor {
     std::string other;  // empty: none
   };
 
+  struct Idle {
+    std::string path;  // of a parameter or a group
+    std::string why;   // path of a parameter, if there is one
+    std::string text;
+  };
+
   std::vector<ParamEntry> entries_;
+  std::vector<Idle> idle_;
   std::optional<Contradiction> contradiction_;  // the first that was found
   std::string prefix_;
 };

@@ -116,8 +116,10 @@ ALLOWED = {
     "sim/waterfall": ["model", "sim/config", "sim/*", "sim/os", "sim/results"],
     "sim/recording": ["model", "sim/config", "sim/processes", "sim/*", "sim/os", "sim/results"],
     "sim/observers": ["sim/*", "sim/os", "sim/results", "sim/recording", "sim/waterfall", "model/driver_check"],
+    # Warnings about configurations and runs that miss their purpose.
+    "sim/warnings": ["model", "sim/config", "sim/processes", "sim/*"],
     # Sources of work for a system; they do not know each other.
-    "sim/attached": ["model", "sim/config", "sim/*", "sim/os", "sim/results", "sim/waterfall",
+    "sim/attached": ["model", "sim/config", "sim/*", "sim/os", "sim/results", "sim/warnings", "sim/waterfall",
                      "sim/host/shim/counter/counter_trap"],
     "sim/guest": ["model", "sim/config", "sim/guest/transactor", "sim/*", "sim/os", "sim/results"],
     "sim/guest/transactor": ["model/base", "sim/config/config_error.h", "sim/os/descriptor.h", "sim/results/json.h"],
@@ -130,7 +132,7 @@ ALLOWED = {
                        "sim/guest/transactor", "sim/attached/network/network.h",
                        "sim/attached/network/outside_world.h"],
     "sim/bench": ["model", "verbs/ibverbs", "sim/config", "sim/processes", "sim/*", "sim/os", "sim/results",
-                  "sim/observers", "sim/waterfall"],
+                  "sim/observers", "sim/warnings", "sim/waterfall"],
     # An engine without a system.
     "sim/replay": ["model", "sim/config", "sim/engine_choice.h", "sim/results/json.h", "sim/results/json_output.h",
                    "sim/results/results_json.h"],

@@ -272,7 +272,7 @@ class Mistakes(unittest.TestCase):
         told = self.told({"nic.congestion.dcqcn.rpg_ai_rate": "10 Mb/s", "nic.congestion.dcqcn.rpg_gd": 9})
         self.assertEqual(told, "rnicsim: warning: --set nic.congestion.dcqcn.rpg_ai_rate and 1 more of "
                                "nic.congestion.dcqcn have no effect, because nic.congestion.control is none\n")
-        self.assertEqual(self.told({"nic.congestion.control": "dcqcn", "nic.congestion.dcqcn.rpg_gd": 9}), "")
+        self.assertEqual(self.told({**DCQCN, "nic.congestion.dcqcn.rpg_gd": 9}), "")
 
     # Five switches in a ring: each host sends to the host two switches on. An even ring would have several shortest
     # paths.

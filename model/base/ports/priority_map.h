@@ -82,6 +82,8 @@ struct PriorityParams {
                  "is no list of DSCPs and priorities such as \"26:3 40-47:5\"");
     visit.refuse(!PriorityMap::parse({}, pcp_priority), "pcp_priority",
                  "is no list of PCPs and priorities such as \"3:4 6-7:6\"");
+    visit.idle(trusted() == PriorityMap::Trust::pcp, {"dscp_priority"}, "trust");
+    visit.idle(trusted() == PriorityMap::Trust::dscp, {"pcp_priority"}, "trust");
   }
 };
 

@@ -93,6 +93,13 @@ class TransmitPort {
   std::uint64_t bytes(std::uint8_t priority) const { return bytes_of_[priority]; }
   Counter most_bytes() const { return most_bytes_; }
   Counter most_bytes(std::uint8_t priority) const { return most_bytes_of_[priority]; }
+  // Priorities with a frame so far, a bit each.
+  std::uint32_t used_priorities() const {
+    std::uint32_t bits = 0;
+    for (std::size_t priority = 0; priority < kPriorities; ++priority)
+      if (most_bytes_of_[priority] != 0) bits |= 1u << priority;
+    return bits;
+  }
   Counter paused_ps() const;  // sum over all priorities
   Counter paused_ps(std::uint8_t priority) const { return paused_ps_of_[priority] + pause_so_far(priority); }
 

@@ -57,6 +57,9 @@ void AdaptiveRetransmissionParams::describe(ParamVisitor& visit) {
                "is no list of one to four low:size:retries that rise and do not overlap, such as \"4:3:2 8:4:1\"");
   visit.refuse(ranges && start_range_index >= ranges->size(), "start_range_index",
                "is not the index of a range in timeout_ranges");
+  visit.idle(time_base == Duration{},
+             {"timeout_init_low_bound", "timeout_init_range_size", "timeout_ranges", "start_range_index", "dec_mode"},
+             "time_base");
 }
 
 std::optional<std::vector<AdaptiveTimeouts::Range>> AdaptiveTimeouts::parse(std::string_view text) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/nic/engine/congestion_params.h"
 
+#include "model/base/policy.h"
 #include "model/base/policy_params.h"
 #include "model/roce/congestion.h"
 
@@ -11,6 +12,15 @@ template class PolicyChoice<roce::CongestionControl>;
 }  // namespace rnicsim
 
 namespace rnicsim::nic {
+
+ControlInputs CongestionParams::inputs(BitRate line) const {
+  const auto own = make_policy<roce::CongestionControl>(control.name, control.params(control.name), line);
+  if (!own) return {};
+  return {.acknowledgements = own->wants_acknowledgements(),
+          .cnps = own->wants_cnps(),
+          .marks = own->wants_marks(),
+          .telemetry = own->wants_telemetry()};
+}
 
 void CongestionParams::describe(ParamVisitor& visit) {
   control.describe(visit, "control", "congestion control of queue pairs");
@@ -24,6 +34,7 @@ void CongestionParams::describe(ParamVisitor& visit) {
               "packets between two acknowledgement requests of a queue pair whose control needs acknowledgements; the "
               "last packet of a window also requests one",
               {1, 256});
+  visit.idle(control.name == "none", {"cnp_on_retransmit"}, "control");
 }
 
 }  // namespace rnicsim::nic

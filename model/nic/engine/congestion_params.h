@@ -16,6 +16,14 @@ class CongestionControl;
 
 namespace rnicsim::nic {
 
+// Inputs that a control needs (roce::CongestionControl::wants_...).
+struct ControlInputs {
+  bool acknowledgements = false;
+  bool cnps = false;
+  bool marks = false;
+  bool telemetry = false;
+};
+
 struct CongestionParams {
   static constexpr const char* kEcnWords[] = {"forced", "program"};
 
@@ -26,6 +34,7 @@ struct CongestionParams {
   std::uint32_t ack_every = 4;
 
   bool ecn_forced() const { return ecn == kEcnWords[0]; }
+  ControlInputs inputs(BitRate line) const;  // `line`: the port's rate
   void describe(ParamVisitor& visit);
 };
 

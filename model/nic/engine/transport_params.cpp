@@ -64,6 +64,9 @@ void TransportParams::describe(ParamVisitor& visit) {
                "is not 0: with recovery = \"go_back_0\" only whole messages are acknowledged");
   visit.refuse(nak_gap > reorder_window, "nak_gap", "is more than", "reorder_window");
   visit.refuse(rto_low > rto_high, "rto_low", "is more than", "rto_high");
+  visit.idle(reorder_window == 0, {"reorder_buffer", "place_early"}, "reorder_window");
+  visit.idle(rto_high == Duration{}, {"rto_low_packets"}, "rto_high");
+  visit.idle(rto_low_packets == 0, {"rto_low"}, "rto_low_packets");
 }
 
 }  // namespace rnicsim::nic

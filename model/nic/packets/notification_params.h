@@ -36,6 +36,9 @@ struct NotificationParams {
                 "acknowledgements report marked requests (BECN); auto: if this NIC's own control uses marks",
                 kEchoWords);
     visit.param("cnp_on_loss", cnp_on_loss, "a packet after a gap of PSNs is answered by a CNP, like a marked packet");
+    visit.idle(enable == 0,
+               {"min_time_between_cnps", "moderation", "cnp_dscp", "cnp_802p_prio", "delay", "cnp_on_loss"}, "enable");
+    visit.idle(min_time_between_cnps == Duration{}, {"moderation"}, "min_time_between_cnps");
   }
 };
 

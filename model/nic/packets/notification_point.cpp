@@ -8,7 +8,6 @@ namespace {
 
 constexpr std::size_t kCnpPayload = 16;  // reserved bytes, zeros
 constexpr std::uint8_t kEcnBits = 2;
-constexpr std::size_t kMostKeys = 4096;  // above it, expired keys are removed
 
 PacketOut notification(const CongestionSeen& seen, std::uint32_t dscp, std::uint32_t pcp) {
   auto packet = Packet::make();
@@ -62,11 +61,20 @@ NotificationPoint::Key NotificationPoint::key_of(const CongestionSeen& seen) con
   return {};
 }
 
+void NotificationPoint::forget_oldest() {
+  answered_.erase(order_.front().first);
+  order_.pop_front();
+}
+
+// Keys are remembered for the same time, so the oldest key expires first. If all places are taken, the oldest key gives
+// its place to a new one, and may get its next CNP too early.
 bool NotificationPoint::may_answer(const CongestionSeen& seen) {
-  if (next_.size() >= kMostKeys) std::erase_if(next_, [](const auto& entry) { return entry.second <= now(); });
-  auto& next = next_[key_of(seen)];
-  if (next > now()) return false;
-  next = now() + params_.min_time_between_cnps;
+  if (params_.min_time_between_cnps == Duration{}) return true;
+  while (!order_.empty() && order_.front().second <= now()) forget_oldest();
+  const auto key = key_of(seen);
+  if (!answered_.insert(key).second) return false;
+  if (order_.size() == kMostKeys) forget_oldest();
+  order_.push_back({key, now() + params_.min_time_between_cnps});
   return true;
 }
 
@@ -76,7 +84,8 @@ void NotificationPoint::send_due() {
 }
 
 void NotificationPoint::reset() {
-  next_.clear();
+  answered_.clear();
+  order_ = {};
   waiting_.clear();
 }
 

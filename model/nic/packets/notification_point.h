@@ -6,10 +6,11 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
+#include <set>
 #include <utility>
 
 #include "model/base/delay_line.h"
+#include "model/base/fifo.h"
 #include "model/base/kernel.h"
 #include "model/base/ports/priority_map.h"
 #include "model/base/stream.h"
@@ -26,9 +27,14 @@ class NotificationPoint {
 
   Output<PacketOut> cnp;
 
+  // Scopes (queue pairs or addresses) for which the time of the next CNP is remembered. Any host can send datagrams
+  // from any number of addresses, so memory and search must have a limit.
+  static constexpr std::size_t kMostKeys = 4096;
+
   void see(const CongestionSeen& seen);
   void reset();
 
+  std::size_t remembered() const { return answered_.size(); }
   const NotificationCounters& counters() const { return counters_; }
 
  private:
@@ -36,13 +42,15 @@ class NotificationPoint {
   using Key = std::pair<std::uint32_t, roce::Gid>;  // a queue pair, an address, or neither
 
   Key key_of(const CongestionSeen& seen) const;
+  void forget_oldest();
   bool may_answer(const CongestionSeen& seen);
   void send_due();
 
   const NotificationParams params_;
   const PriorityMap priorities_;
   const Moderation moderation_;
-  std::map<Key, Duration> next_;  // no CNP for this key before this time
+  std::set<Key> answered_;                // keys with a CNP less than min_time_between_cnps ago
+  Fifo<std::pair<Key, Duration>> order_;  // the same keys, the oldest first; time of the next CNP
   DelayLine<PacketOut> waiting_{[this] { send_due(); }};
   NotificationCounters counters_;
 };

@@ -60,6 +60,8 @@ class Port : public sc_core::sc_module {
   bool link_up() const { return link_up_; }
 
   PortCounters counters() const;
+  // Priorities with a frame so far, a bit each.
+  std::uint32_t used_priorities() const { return leaving_.used_priorities(); }
 
  private:
   [[gnu::flatten]] void leave_due();

@@ -227,6 +227,7 @@ class Nvidia final : public CongestionControl {
     return {.rate = increase_.rate()};
   }
   Duration next_change() const override { return increase_.limited() ? std::min(cut_at_, increase_.due()) : kNever; }
+  bool wants_cnps() const override { return true; }
   bool at_rest() const override { return !increase_.limited(); }
   ControlState state(Duration now) override {
     advance(now);
@@ -303,6 +304,7 @@ class Paper final : public CongestionControl {
   }
   Duration next_change() const override { return increase_.limited() ? increase_.due() : kNever; }
   // Alpha stays valid after the limit ends.
+  bool wants_cnps() const override { return true; }
   bool at_rest() const override { return !is_notified_; }
   ControlState state(Duration now) override {
     advance(now);

@@ -99,6 +99,15 @@ class Processes(unittest.TestCase):
         self.assertGreater(sum(box["counters"]["tx_pause"] for box in result["switches"].values()), 0)
         self.assertTrue(all(box["histograms"] for box in result["switches"].values()))
 
+    # Each process knows the frames of its own switches only.
+    def test_a_warning_counts_the_frames_of_all(self):
+        text = HEAD.format("leaf-spine:2,1,2") + FLOW.format("h0", "h1", "write", "8 KiB") + MANY + "dscp = 26\n"
+        sets = ("--set", "switch.pfc.priorities=24", "--set", "nic.port.pfc=24")
+        for count in (1, 2):
+            self.assertEqual(self.bench(text, "--processes", count, *sets).stderr,
+                             "rnicsim: warning: nic.port.pfc, switch.pfc.priorities: no frame of this run has priority "
+                             "4; frames have priority 3\n")
+
     def test_faults(self):
         text = HEAD.format("star:4") + FLOW.format("h0", "h3", "write", "4 KiB") + MANY + "timeout = 1\n"
         result = self.check_same(text, "--fault", "drop=0.02", "--fault", "corrupt=0.02")

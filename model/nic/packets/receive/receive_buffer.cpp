@@ -21,6 +21,7 @@ void ReceiveBufferParams::describe(ParamVisitor& visit) {
   visit.param("quanta", quanta, "duration of a requested pause, in times of 512 bits", {2, 65535});
   visit.refuse(xon >= xoff, "xon", "is not less than", "xoff");
   visit.refuse(pfc != 0 && xoff >= size, "xoff", "is not less than", "size");
+  visit.idle(pfc == 0, {"xoff", "xon", "quanta"}, "pfc");
 }
 
 void ReceiveBufferCounters::describe(CounterVisitor& visit) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/pause_settings.h"
+#include "sim/warnings/pause_settings.h"
 
 #include <fmt/format.h>
 
@@ -12,6 +12,7 @@
 #include "model/base/ports/pause_frame.h"
 #include "model/base/ports/priority_map.h"
 #include "sim/config/config.h"
+#include "sim/warnings/priority_list.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -70,20 +71,12 @@ End end_of(const Config& config, std::uint32_t node) {
           map_path("nic.port", nic.port.priority)};
 }
 
-std::string priorities_text(std::uint32_t bits) {
-  std::string text;
-  for (std::uint32_t i = 0; i < kPriorities; ++i)
-    if ((bits >> i & 1) != 0) text += fmt::format("{}{}", text.empty() ? "" : ", ", i);
-  return text;
-}
-
 // Warns about PFC on a priority that no frame has. PFC on all priorities is no mistake.
 std::optional<std::string> unused_priorities(const End& end, const std::string& by, std::uint32_t priorities) {
-  constexpr std::uint32_t kAll = (1 << kPriorities) - 1;
   const auto unused = priorities & ~end.map.used();
-  if (unused == 0 || priorities == kAll) return std::nullopt;
+  if (unused == 0 || priorities == kAllPriorities) return std::nullopt;
   const bool by_dscp = end.map.trust() == PriorityMap::Trust::dscp;
-  return fmt::format("{}: no frame has priority {}, because no {} has this priority ({})", by, priorities_text(unused),
+  return fmt::format("{}: no frame has priority {}, because no {} has this priority ({})", by, priority_list(unused),
                      by_dscp ? "DSCP" : "PCP", end.map_by);
 }
 
@@ -92,7 +85,12 @@ void look_at(const End& end, const End& peer, std::uint64_t needed, std::vector<
   if (one_sided != 0)
     warnings.push_back(fmt::format(
         "PFC on one side: {} lets {} pause priority {} ({}), but {} does not obey ({}); frames will be lost", end.name,
-        peer.name, priorities_text(one_sided), end.asks_by, peer.name, peer.obeys_by));
+        peer.name, priority_list(one_sided), end.asks_by, peer.name, peer.obeys_by));
+  // A switch has one parameter for asking and obeying, and it is no mistake if a NIC asks for no pause.
+  const bool in_vain = end.obeys != 0 && end.obeys != kAllPriorities && (end.obeys & peer.asks) == 0;
+  if (in_vain && end.obeys_by != end.asks_by)
+    warnings.push_back(fmt::format("PFC on one side: {} obeys pauses of priority {} ({}), but {} asks for none ({})",
+                                   end.name, priority_list(end.obeys), end.obeys_by, peer.name, peer.asks_by));
   if ((end.asks & peer.obeys) != 0 && end.headroom < needed)
     warnings.push_back(
         fmt::format("{}: headroom of {} ({}) is less than the bytes that {} sends until a pause acts, {}", end.name,

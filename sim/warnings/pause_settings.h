@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Warnings about a configuration's priority flow control (PFC), one sentence each: pauses that the other end of a cable
-// does not obey, and headroom too small for the frames that arrive until a pause takes effect.
+// does not obey or never asks for, and headroom too small for the frames that arrive until a pause takes effect.
 #pragma once
 
 #include <string>

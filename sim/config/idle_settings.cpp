@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/config/unchosen_policies.h"
+#include "sim/config/idle_settings.h"
 
 #include <fmt/format.h>
 
@@ -22,11 +22,10 @@ struct Heirs {
 };
 constexpr Heirs kHeirs[] = {{"nic.port.", "ports."}, {"nic.", "nics."}, {"switch.", "switch_types."}};
 
-struct Unchosen {
-  std::string group;   // "nic.congestion.dcqcn"
-  std::string choice;  // "nic.congestion.control"
-  std::string chosen;  // "swift"
-  std::string first;   // place and path of the first setting
+struct IdleGroup {
+  std::string group;  // "nic.congestion.dcqcn"
+  std::string why;    // "nic.congestion.control is swift"
+  std::string first;  // place and path of the first setting
   std::set<std::string> paths;
 };
 
@@ -55,8 +54,7 @@ bool profile_chooses(const ParamList& list, std::string_view choice, const std::
 }
 
 // nullopt: the parameter belongs to no policy, or to the selected policy.
-std::optional<Unchosen> unchosen(const ParamList& list, const Setting& setting) {
-  const std::string_view path = setting.path;
+std::optional<IdleGroup> of_unchosen_policy(const ParamList& list, std::string_view path) {
   for (auto dot = path.rfind('.'); dot != path.npos; dot = path.substr(0, dot).rfind('.')) {
     const auto group = path.substr(0, dot);
     const auto before = group.rfind('.');
@@ -65,13 +63,30 @@ std::optional<Unchosen> unchosen(const ParamList& list, const Setting& setting) 
     const auto* choice = choosing_parameter(list, group.substr(0, before), policy);
     if (choice == nullptr) continue;
     if (choice->value_text() == policy || profile_chooses(list, choice->path, policy)) return std::nullopt;
-    return Unchosen{std::string(group),
-                    choice->path,
-                    choice->value_text(),
-                    is_option(setting) ? setting.where : fmt::format("{}: {}", setting.where, shown(path)),
-                    {}};
+    return IdleGroup{std::string(group), fmt::format("{} is {}", choice->path, shown(choice->value_text())), {}, {}};
   }
   return std::nullopt;
+}
+
+// True if a named profile inherits the parameter, and the parameter has an effect there.
+bool acts_in_profile(const ParamList& list, std::string_view path) {
+  return std::ranges::any_of(kHeirs, [&](const Heirs& heirs) {
+    if (!path.starts_with(heirs.from)) return false;
+    const auto own = fmt::format(".{}", path.substr(heirs.from.size()));
+    return std::ranges::any_of(list.entries(), [&](const ParamEntry& entry) {
+      return entry.path.starts_with(heirs.profiles) && entry.path.ends_with(own) && !list.idle_reason(entry.path);
+    });
+  });
+}
+
+std::optional<IdleGroup> idle_setting(const ParamList& list, const Setting& setting) {
+  const std::string_view path = setting.path;
+  auto found = of_unchosen_policy(list, path);
+  const auto why = found ? std::nullopt : list.idle_reason(path);
+  if (why && !acts_in_profile(list, path))
+    found = IdleGroup{std::string(path.substr(0, path.rfind('.'))), *why, {}, {}};
+  if (found) found->first = is_option(setting) ? setting.where : fmt::format("{}: {}", setting.where, shown(path));
+  return found;
 }
 
 bool is_default(const ParamList& list, const ParamList& standard, const std::string& path) {
@@ -83,21 +98,21 @@ bool is_default(const ParamList& list, const ParamList& standard, const std::str
 
 std::vector<std::string> settings_without_effect(const ParamList& list, const ParamList& standard,
                                                  std::span<const Setting> settings) {
-  std::vector<Unchosen> found;
+  std::vector<IdleGroup> found;
   for (const auto& setting : settings) {
     if (!is_option(setting) && is_default(list, standard, setting.path)) continue;
-    auto one = unchosen(list, setting);
+    auto one = idle_setting(list, setting);
     if (!one) continue;
-    auto of_group = std::ranges::find(found, one->group, &Unchosen::group);
-    if (of_group == found.end()) of_group = found.insert(found.end(), std::move(*one));
-    of_group->paths.insert(setting.path);
+    auto alike = std::ranges::find_if(
+        found, [&](const IdleGroup& other) { return other.group == one->group && other.why == one->why; });
+    if (alike == found.end()) alike = found.insert(found.end(), std::move(*one));
+    alike->paths.insert(setting.path);
   }
   std::vector<std::string> sentences;
-  for (const auto& [group, choice, chosen, first, paths] : found)
+  for (const auto& [group, why, first, paths] : found)
     sentences.push_back(
-        fmt::format("{}{} no effect, because {} is {}", first,
-                    paths.size() == 1 ? " has" : fmt::format(" and {} more of {} have", paths.size() - 1, group),
-                    choice, shown(chosen)));
+        fmt::format("{}{} no effect, because {}", first,
+                    paths.size() == 1 ? " has" : fmt::format(" and {} more of {} have", paths.size() - 1, group), why));
   return sentences;
 }
 
