@@ -151,6 +151,21 @@ class BadInput(Replay):
         short.write_bytes(whole[:-40])
         self.assertIn(str(short), self.refused(short))
 
+    def test_software_that_is_not_replayed(self):
+        """Memory on demand, a host at the end of a live wire, runs of several processes: one line each."""
+        trace = self.record("--", "ib_write_bw", "-n", "20", "--odp")
+        for options in ([], ["--as-possible"]):
+            self.assertIn("memory on demand (IBV_ACCESS_ON_DEMAND)", self.refused(trace, *options))
+        new = self.path / "new.trace"
+        wire = apps.call("run", "--wire", f"h1=unix:{self.path}/wire.sock", "--record", new, "--record-software", "--",
+                         "true")
+        self.assertEqual((wire.status, wire.err),
+                         (2, "rnicsim: --record-software: the software of h1 is not simulated\n"))
+        several = apps.call("bench", "write-4k", "--processes", "2", "--record", new, "--record-software")
+        self.assertEqual((several.status, several.err),
+                         (2, "rnicsim: --record-software cannot be combined with several processes\n"))
+        self.assertFalse(new.exists())
+
     def test_command_lines(self):
         self.assertIn("give a trace", self.refused())
         for words in (["x.trace", "--wire", "y.pcap", "--as", "10.0.0.1"], ["--wire", "y.pcap"], ["--nic", "cx5-100g"]):
