@@ -11,6 +11,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
 import apps  # noqa: E402
+import trace_file  # noqa: E402
 
 
 MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
@@ -150,6 +151,14 @@ class BadInput(Replay):
         short = self.path / "short.trace"
         short.write_bytes(whole[:-40])
         self.assertIn(str(short), self.refused(short))
+
+    def test_a_trace_of_a_newer_program(self):
+        trace = self.record("--", "ibv_uc_pingpong", "-g", "1", "-n", "10")
+        trace.write_bytes(trace_file.with_schema(trace.read_bytes(), '"command: ', '"verb: '))
+        result = apps.call("replay", trace)
+        self.assertEqual(result.status, 0, result)
+        self.assertRegex(result.err, r"\Arnicsim: \S+: \d+ events of the kind 'verb' \(process, .*\) are left out: "
+                                     r"this program does not know the kind\n\Z")
 
     def test_software_that_is_not_replayed(self):
         """Memory on demand, a host at the end of a live wire, runs of several processes: one line each."""
