@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <sstream>
 
@@ -228,6 +229,7 @@ class Judgement {
         b.leave_out(kind);
       }
       const auto difference = compare(a, b, trace);
+      std::ranges::copy(a.unknown(), std::back_inserter(verdict_.notes));
       if (difference.equal) return;
       verdict_.difference =
           Difference{trace.file.string(), "this run", difference.first, cause_of(difference, b.header().hosts)};

@@ -28,6 +28,8 @@ class TraceBlocks {
   // trace. TraceError: the trace is damaged; all events before the damage have been returned.
   using Block = std::array<std::shared_ptr<EventRows>, kEventKinds>;
   Block next(std::size_t most);
+  // As TraceReader::unknown().
+  std::vector<std::string> unknown() const { return source_.unknown(); }
 
  private:
   TraceSource source_;

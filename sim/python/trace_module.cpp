@@ -94,7 +94,8 @@ void define_traces(py::module_& module) {
   py::class_<TraceBlocks>(module, "TraceBlocks")
       .def(py::init(&open_trace))
       .def("header", &header_of)
-      .def("next", &next_block);
+      .def("next", &next_block)
+      .def("unknown", [](const TraceBlocks& trace) { return texts_of(trace.unknown()); });
   module.def("trace_kinds", &kinds);
   module.def("trace_value_text", &value_text);
 }

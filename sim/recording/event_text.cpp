@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text form of events.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cstring>
 #include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "model/abi/command.h"
 #include "model/abi/queue.h"
@@ -238,6 +246,105 @@ const char* name_of(FieldStyle style, std::uint64_t value) {
   }
 }
 
+// A short text that is copied with one fixed size.
+struct Label {
+  static constexpr std::size_t kMost = 32;
+  std::array<char, kMost> text{};
+  std::size_t size = 0;
+
+  Label(std::string_view before, std::string_view name, std::string_view behind) {
+    for (const auto part : {before, name, behind})
+      size = std::size_t(std::ranges::copy(part.substr(0, kMost - size), text.begin() + std::ptrdiff_t(size)).out -
+                         text.begin());
+  }
+};
+
+// Parts of the text of an event that are the same for all events of a kind.
+struct FieldText {
+  FieldStyle style;
+  bool always;
+  Label label;
+};
+struct KindText {
+  Label name;
+  std::vector<FieldText> fields;
+};
+
+const KindText& text_of(EventKind kind) {
+  static const std::vector<KindText> table = [] {
+    std::vector<KindText> texts;
+    for (std::size_t i = 0; i < std::size_t(EventKind::count); ++i) {
+      const auto& row = info(EventKind(i));
+      auto& text = texts.emplace_back(KindText{{"  ", row.name, ""}, {}});
+      for (const auto& field : row.fields) text.fields.push_back({field.style, field.always, {"  ", field.name, " "}});
+    }
+    return texts;
+  }();
+  return table[std::size_t(kind)];
+}
+
+// Collects a line and appends it as a whole, because a trace has tens of millions of fields.
+class LineText {
+ public:
+  explicit LineText(std::string& out) : out_(out) {}
+  ~LineText() { flush(); }
+  LineText(const LineText&) = delete;
+  LineText& operator=(const LineText&) = delete;
+
+  void put(std::string_view text) {
+    make_room(text.size());
+    if (text.size() > sizeof buffer_) return void(out_ += text);
+    std::memcpy(end_, text.data(), text.size());
+    end_ += text.size();
+  }
+  void put(const Label& label) {
+    make_room(Label::kMost);
+    std::memcpy(end_, label.text.data(), Label::kMost);
+    end_ += label.size;
+  }
+  void put_digits(std::uint64_t value) {
+    make_room(kMostDigits);
+    if (value < 10)
+      *end_++ = char('0' + value);
+    else
+      end_ = std::to_chars(end_, end_ + kMostDigits, value).ptr;
+  }
+  void put_hex(std::uint64_t value) {
+    make_room(kMostDigits);
+    *end_++ = '0';
+    *end_++ = 'x';
+    const int digits = value == 0 ? 1 : (int(std::bit_width(value)) + 3) / 4;
+    for (int i = digits; i-- > 0; value >>= 4) end_[i] = "0123456789abcdef"[value & 15];
+    end_ += digits;
+  }
+  // As append_microseconds().
+  void put_microseconds(Duration at) {
+    constexpr std::int64_t kPsPerUs = 1'000'000;
+    put_digits(std::uint64_t(at.ps / kPsPerUs));
+    make_room(kMostDigits);
+    auto rest = at.ps % kPsPerUs;
+    *end_ = '.';
+    for (int i = 6; i > 0; --i, rest /= 10) end_[i] = char('0' + rest % 10);
+    end_ += 7;
+  }
+
+ private:
+  static constexpr std::size_t kMostDigits = 20;
+
+  void make_room(std::size_t bytes) {
+    if (bytes > std::size_t(buffer_ + sizeof buffer_ - end_)) [[unlikely]]
+      flush();
+  }
+  void flush() {
+    out_.append(buffer_, end_);
+    end_ = buffer_;
+  }
+
+  std::string& out_;
+  char buffer_[1024];
+  char* end_ = buffer_;
+};
+
 }  // namespace
 
 const char* value_name(const FieldInfo& field, std::uint64_t value) { return name_of(field.style, value); }
@@ -260,19 +367,30 @@ std::string to_text(const FieldInfo& field, std::uint64_t value) {
 }
 
 void append_text(std::string& out, const TraceEvent& event, std::span<const std::string> hosts) {
-  const auto& kind = info(event.kind);
-  append_microseconds(out, event.at);
-  out += " us  ";
-  if (event.host < hosts.size())
-    out += hosts[event.host];
-  else
-    append_digits(out += "host ", event.host);
-  (out += "  ") += kind.name;
+  const auto& kind = text_of(event.kind);
+  LineText line(out);
+  line.put_microseconds(event.at);
+  line.put(" us  ");
+  if (event.host < hosts.size()) {
+    line.put(hosts[event.host]);
+  } else {
+    line.put("host ");
+    line.put_digits(event.host);
+  }
+  line.put(kind.name);
   for (std::size_t i = 0; i < kind.fields.size(); ++i) {
     const auto& field = kind.fields[i];
-    if (!field.always && event.fields[i] == 0) continue;
-    ((out += "  ") += field.name) += ' ';
-    append_text(out, field, event.fields[i]);
+    const auto value = event.fields[i];
+    if (!field.always && value == 0) continue;
+    line.put(field.label);
+    if (field.style == FieldStyle::number || field.style == FieldStyle::bytes)
+      line.put_digits(value);
+    else if (field.style == FieldStyle::duration)
+      line.put(to_string(Duration{std::int64_t(value)}));
+    else if (const char* name = name_of(field.style, value))
+      line.put(name);
+    else
+      line.put_hex(value);
   }
 }
 

@@ -144,6 +144,7 @@ TraceReader::TraceReader(std::istream& in, std::string name)
     throw TraceError(fmt::format("{}: {}", name_, error.what()));
   }
   decoder_ = EventDecoder(file_.schema, header_.hosts.size());
+  if (file_.version != 1) checked_.emplace();
   unknown_.resize(file_.schema.kinds().size());
 }
 
@@ -185,7 +186,8 @@ bool TraceReader::read_event(TraceEvent& event) {
     const auto& kind = decoder_.decode(rest_, event);
     last_ = {start, rest_.data()};
     check_place(event.at);
-    if (!kind.is_whole) ++unknown_[std::size_t(&kind - file_.schema.kinds().data())];
+    last_kind_ = std::size_t(&kind - file_.schema.kinds().data());
+    if (!kind.is_whole) ++unknown_[last_kind_];
     if (kind.known != nullptr && event.kind == EventKind::end) {
       finish(event);
       return false;
@@ -193,10 +195,24 @@ bool TraceReader::read_event(TraceEvent& event) {
     ++events_;
     ++block_.events;
     if (kind.known == nullptr) continue;
-    if (checked_)
-      if (const auto qp = qp_of(event)) checked_->add(event.host, *qp);
+    check_queue_pair(event);
     return true;
   }
+}
+
+// A reader of the whole trace compares at the end. Otherwise the index must name the queue pairs of each block read.
+void TraceReader::check_queue_pair(const TraceEvent& event) {
+  last_host_ = event.host;
+  last_qp_ = qp_of(event);
+  if (!last_qp_) return;
+  if (checked_) checked_->add(event.host, *last_qp_);
+  if (!wanted_) return;
+  const Found found{event.host, *last_qp_, next_block_};
+  auto& slot = found_[(*last_qp_ ^ event.host << 3) % found_.size()];
+  if (slot == found) return;
+  if (!index_->has(next_block_ - 1, event.host, *last_qp_))
+    throw TraceError(fmt::format("its index does not describe the queue pairs of block {}", next_block_ - 1));
+  slot = found;
 }
 
 void TraceReader::check_place(Duration at) {
@@ -228,6 +244,11 @@ bool TraceReader::skip_same(const TraceReader& other) {
   before_ = decoder_.last();
   decoder_.skip_as(other.decoder_);
   check_place(other.last_at_);
+  last_kind_ = other.last_kind_;
+  if (!file_.schema.kinds()[last_kind_].is_whole) ++unknown_[last_kind_];
+  last_host_ = other.last_host_;
+  last_qp_ = other.last_qp_;
+  if (checked_ && last_qp_) checked_->add(last_host_, *last_qp_);
   ++events_;
   ++block_.events;
   return true;
@@ -238,7 +259,7 @@ bool TraceReader::is_encoded_as(const TraceReader& other) {
   if (&other == compared_with_) return is_encoded_alike_;
   compared_with_ = &other;
   is_encoded_alike_ =
-      header_.hosts.size() == other.header_.hosts.size() && file_.schema == other.file_.schema && !checked_ && !wanted_;
+      header_.hosts.size() == other.header_.hosts.size() && file_.schema == other.file_.schema && !wanted_;
   return is_encoded_alike_;
 }
 
@@ -338,7 +359,6 @@ void TraceReader::expect_index() {
   for (const auto& block : index->blocks()) hash = hash_with(hash, block);
   if (index->blocks().size() != blocks_ || hash != blocks_hash_)
     throw TraceError("its index does not describe its blocks");
-  if (!checked_) return;
   const auto own = std::move(*checked_).finish();
   if (!own || !index->covers(*own)) throw TraceError("its index does not describe the queue pairs of its blocks");
 }
@@ -384,6 +404,7 @@ std::optional<TraceIndex> TraceReader::load_index() {
 
 void TraceReader::read_only(std::function<bool(std::size_t block)> wanted) {
   wanted_ = std::move(wanted);
+  checked_.reset();
   move_to(decompressor_->offset());
 }
 

@@ -2,6 +2,7 @@
 // Reads the file of a trace of unknown origin: checks everything.
 #pragma once
 
+#include <array>
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
@@ -49,10 +50,9 @@ class TraceReader {
   // complete or too large, or is no file in which one can seek; next() then reads everything.
   const TraceIndex* read_index();
   // After read_index(): next() reads only blocks for which `wanted` is true. It is asked for each block in its turn.
+  // Without this call, a reader of the whole trace compares the index with all blocks and their queue pairs. With it,
+  // only the blocks that are read are compared: for all others the index is trusted.
   void read_only(std::function<bool(std::size_t block)> wanted);
-  // next() compares the events with the index at the end of the file: the place and times of each block, and the queue
-  // pairs in each block. Without this call, only the blocks are compared.
-  void check_index() { checked_.emplace(); }
 
   // A line for each kind that this program does not know, and for each kind with such fields, among the events so far.
   std::vector<std::string> unknown() const;
@@ -69,6 +69,7 @@ class TraceReader {
   bool is_encoded_as(const TraceReader& other);
   void end_block();
   void check_place(Duration at);
+  void check_queue_pair(const TraceEvent& event);
   void finish(const TraceEvent& end);
   void expect_index();
   std::optional<TraceIndex> load_index();
@@ -81,6 +82,9 @@ class TraceReader {
   std::span<const std::byte> rest_;      // part of frame_ not yet decoded
   std::span<const std::byte> last_;      // bytes of the last event, in frame_
   Duration last_at_, before_;            // time of the last event, and the time from which its own counts
+  std::size_t last_kind_ = 0;            // of the last event, in the schema
+  std::uint32_t last_host_ = 0;
+  std::optional<std::uint32_t> last_qp_;  // queue pair of the last event
   FileHeader file_;
   TraceHeader& header_ = file_.header;
   EventDecoder decoder_;
@@ -93,12 +97,19 @@ class TraceReader {
 
   TraceBlock block_;  // the present block, as far as it is read
   bool is_in_block_ = false;
-  std::uint64_t blocks_ = 0;       // number of blocks that were read
-  std::uint64_t blocks_hash_ = 0;  // of their places, numbers and times
-  std::optional<TraceIndexBuilder> checked_;
+  std::uint64_t blocks_ = 0;                  // number of blocks that were read
+  std::uint64_t blocks_hash_ = 0;             // of their places, numbers and times
+  std::optional<TraceIndexBuilder> checked_;  // of the whole trace; nullopt: no index to compare with
   std::optional<TraceIndex> index_;
   std::function<bool(std::size_t)> wanted_;  // empty: all blocks, without the index
   std::size_t next_block_ = 0;
+  // Queue pairs that were found in the index, and the number behind the block: saves most look-ups.
+  struct Found {
+    std::uint32_t host = 0, qp = 0;
+    std::size_t next_block = 0;
+    bool operator==(const Found&) const = default;
+  };
+  std::array<Found, 64> found_{};
   const TraceReader* compared_with_ = nullptr;  // the reader of which is_encoded_alike_ says
   bool is_encoded_alike_ = false;
 };

@@ -159,6 +159,7 @@ Played play(const RerunOptions& options, const std::string& replayed, bool with_
   const Config config = recorded.with(options);
   const auto hosts = hosts_of(config);
   const RecordedSteps steps(trace, hosts);
+  for (const auto& line : trace.unknown()) fmt::print(stderr, "rnicsim: {}\n", line);
 
   const std::set<std::uint32_t> guests(hosts.begin(), hosts.end());
   const auto seed = options.seed.value_or(header.seed);

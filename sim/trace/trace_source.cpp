@@ -27,9 +27,8 @@ TraceSource::TraceSource(const std::string& path, const FilterOptions& options)
 
 TraceSource::TraceSource(std::unique_ptr<std::istream> in, const std::string& name, const FilterOptions& options)
     : in_(std::move(in)), reader_(*in_, name), filter_(options, reader_.header()) {
-  if (!filter_.chooses_blocks())
-    reader_.check_index();
-  else if (const auto* index = reader_.read_index())
+  if (!filter_.chooses_blocks()) return;
+  if (const auto* index = reader_.read_index())
     reader_.read_only([chosen = filter_.blocks(*index)](std::size_t block) { return bool(chosen[block]); });
 }
 

@@ -208,7 +208,9 @@ class Opcode:
 # Bytes between BTH and payload.
 EXTENDED_BYTES = {Opcode.SEND_LAST_IMM: 4, Opcode.SEND_ONLY_IMM: 4, Opcode.WRITE_FIRST: 16, Opcode.WRITE_ONLY: 16,
                   Opcode.WRITE_LAST_IMM: 4, Opcode.WRITE_ONLY_IMM: 20, Opcode.READ_REQUEST: 16, Opcode.READ_FIRST: 4,
-                  Opcode.READ_LAST: 4, Opcode.READ_ONLY: 4, Opcode.ACK: 4}
+                  Opcode.READ_LAST: 4, Opcode.READ_ONLY: 4, Opcode.ACK: 4,
+                  0x13: 28, 0x14: 28,  # COMPARE_SWAP, FETCH_ADD
+                  0x64: 8, 0x65: 12}  # UD SEND ONLY, with immediate data
 
 
 @dataclasses.dataclass

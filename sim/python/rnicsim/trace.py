@@ -17,6 +17,7 @@ import builtins
 import collections.abc
 import operator
 import os
+import warnings
 
 try:
     import numpy
@@ -72,7 +73,7 @@ class Trace:
         The filter, as the options of `rnicsim trace show`: hosts=["h0"], kinds=["cqe", "packet*"], qps=[0x40],
         psns=[100]; from_ps=, to_ps=: picoseconds, both inclusive.
         ConfigError: the trace has no such host, or there is no such kind. TraceError: the file is damaged, or ends
-        early; the events before the damage have been yielded.
+        early; the events before the damage have been yielded. A warning names kinds and fields of a newer program.
         """
         events = operator.index(events)
         if events < 1:
@@ -106,6 +107,8 @@ class Trace:
     def _blocks(self, reader, events):
         while rows := reader.next(events):
             yield Block(self, {kind: numpy.frombuffer(words, _DTYPES[kind]) for kind, words in rows.items()})
+        for line in reader.unknown():
+            warnings.warn(line, stacklevel=2)
 
 
 class Block(collections.abc.Mapping):

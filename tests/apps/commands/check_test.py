@@ -20,6 +20,7 @@ import jsonschema
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
 import apps  # noqa: E402
+import trace_file  # noqa: E402
 
 ALL_PASSED, NOT_ALL, NONE_RUN = 0, 1, 2
 DOCS = pathlib.Path(__file__).resolve().parents[3] / "docs"
@@ -63,6 +64,14 @@ class Outcomes(Check):
         self.traced("a")
         self.update()
         self.assertEqual(self.check(ALL_PASSED), "passed  a\n1 case: 1 passed, 0 failed, 0 broken\n")
+
+    def test_a_trace_of_a_newer_program(self):
+        self.traced("a", 'leave_out = ["frame_sent"]')
+        self.update()
+        trace = self.path / "a.trace"
+        trace.write_bytes(trace_file.with_schema(trace.read_bytes(), '"frame_sent: ', '"frame_left: '))
+        self.assertRegex(self.check(ALL_PASSED), r"\Apassed  a\n  \S+a\.trace: \d+ events of the kind 'frame_left' "
+                                                 r"\(bytes\) are left out: this program does not know the kind\n")
 
     def test_the_first_difference_and_what_led_to_it(self):
         self.traced("a")

@@ -4,9 +4,12 @@
 
 usage: import_test.py path/to/rnicsim
 """
+import collections
+import json
 import os
 import pathlib
 import re
+import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
@@ -14,6 +17,68 @@ import apps  # noqa: E402
 
 WIRE = pathlib.Path(__file__).resolve().parents[3] / "traces" / "wire"
 FILE_HEADER, RECORD_HEADER = 24, 16
+REQUESTS = {0x00: "SEND_FIRST", 0x01: "SEND_MIDDLE", 0x02: "SEND_LAST", 0x03: "SEND_LAST_IMM", 0x04: "SEND_ONLY",
+            0x05: "SEND_ONLY_IMM", 0x06: "WRITE_FIRST", 0x07: "WRITE_MIDDLE", 0x08: "WRITE_LAST",
+            0x09: "WRITE_LAST_IMM", 0x0a: "WRITE_ONLY", 0x0b: "WRITE_ONLY_IMM", 0x0c: "READ_REQUEST",
+            0x13: "COMPARE_SWAP", 0x14: "FETCH_ADD"}
+TRANSPORTS = {0x00: "", 0x20: "UC_", 0x60: "UD_"}
+MANAGEMENT_QP = 1
+
+
+def packets_of(capture):
+    data = (WIRE / f"{capture}.pcap").read_bytes()
+    at = FILE_HEADER
+    while at < len(data):
+        length = struct.unpack_from("<I", data, at + 8)[0]
+        packet = apps.Packet(0, "", data[at + RECORD_HEADER:at + RECORD_HEADER + length])
+        at += RECORD_HEADER + length
+        if packet.is_roce() and packet.icrc_right():
+            yield packet
+
+
+class Flows:
+    """Requests that a queue pair sends to another, each packet as first sent: name of the opcode, PSN, bytes."""
+
+    def __init__(self, mtu):
+        self.mtu = mtu
+        self.flows = collections.defaultdict(list)
+        self.next = {}
+
+    def add(self, flow, opcode, psn, length):
+        behind = (psn - self.next.get(flow, psn)) & 0xffffff
+        if behind >= 1 << 23:
+            return  # sent again
+        psns = max(1, -(-length // self.mtu)) if opcode == "READ_REQUEST" else 1
+        self.next[flow] = psn + psns
+        self.flows[flow].append((opcode, psn, length))
+
+    def all(self):
+        return sorted(self.flows.values())
+
+
+def requests_in_capture(capture, mtu):
+    flows = Flows(mtu)
+    for packet in packets_of(capture):
+        opcode = REQUESTS.get(packet.opcode & 0x1f)
+        transport = TRANSPORTS.get(packet.opcode & 0xe0)
+        if opcode is None or transport is None or packet.destination_qp == MANAGEMENT_QP:
+            continue
+        is_read = opcode == "READ_REQUEST"
+        length = struct.unpack_from("!I", packet.extended, 12)[0] if is_read else len(packet.payload)
+        flows.add((packet.source, packet.destination_qp), transport + opcode, packet.psn, length)
+    return flows.all()
+
+
+def requests_in_trace(trace, mtu):
+    flows = Flows(mtu)
+    names = {transport + opcode for transport in TRANSPORTS.values() for opcode in REQUESTS.values()}
+    for line in apps.call("trace", "export", trace, "--kind", "packet_sent").out.splitlines():
+        packet = json.loads(line)
+        if packet["opcode"] in names and packet["destination_qp"] != MANAGEMENT_QP:
+            is_read = packet["opcode"] == "READ_REQUEST"
+            flows.add((packet["host"], packet["qp"], packet["destination_qp"]), packet["opcode"], packet["psn"],
+                      packet["reth_length" if is_read else "payload_bytes"])
+    return flows.all()
 
 
 class Import(apps.TestCase):
@@ -66,6 +131,18 @@ class Captures(Import):
                     again = apps.call("replay", self.trace, *pace)
                     self.assertEqual((again.status, again.err), (0, ""), again)
                     self.assertRegex(again.out, r"equal: [1-9]\d+ events\n\Z")
+
+    def test_the_packets_are_those_of_the_capture(self):
+        """Of the import, and of its replay: each request's packets, by opcode, PSN and bytes."""
+        again = self.path / "again.trace"
+        for capture in ("rxe-two-guests", "atomic_loss-h0", "read_loss-h0", "rnr-h0", "exhaustion-h0", "mcast-h0"):
+            with self.subTest(capture):
+                self.imported(capture)
+                expected = requests_in_capture(capture, 1024)
+                self.assertEqual(requests_in_trace(self.trace, 1024), expected)
+                self.assertGreater(sum(map(len, expected)), 1)
+                self.assertEqual(apps.call("replay", self.trace, "--record", again).status, 0)
+                self.assertEqual(requests_in_trace(again, 1024), expected)
 
     def test_another_nic(self):
         self.imported("rxe-two-guests")

@@ -11,6 +11,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
 import apps  # noqa: E402
+import trace_file  # noqa: E402
 
 
 MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
@@ -150,6 +151,29 @@ class BadInput(Replay):
         short = self.path / "short.trace"
         short.write_bytes(whole[:-40])
         self.assertIn(str(short), self.refused(short))
+
+    def test_a_trace_of_a_newer_program(self):
+        trace = self.record("--", "ibv_uc_pingpong", "-g", "1", "-n", "10")
+        trace.write_bytes(trace_file.with_schema(trace.read_bytes(), '"command: ', '"verb: '))
+        result = apps.call("replay", trace)
+        self.assertEqual(result.status, 0, result)
+        self.assertRegex(result.err, r"\Arnicsim: \S+: \d+ events of the kind 'verb' \(process, .*\) are left out: "
+                                     r"this program does not know the kind\n\Z")
+
+    def test_software_that_is_not_replayed(self):
+        """Memory on demand, a host at the end of a live wire, runs of several processes: one line each."""
+        trace = self.record("--", "ib_write_bw", "-n", "20", "--odp")
+        for options in ([], ["--as-possible"]):
+            self.assertIn("memory on demand (IBV_ACCESS_ON_DEMAND)", self.refused(trace, *options))
+        new = self.path / "new.trace"
+        wire = apps.call("run", "--wire", f"h1=unix:{self.path}/wire.sock", "--record", new, "--record-software", "--",
+                         "true")
+        self.assertEqual((wire.status, wire.err),
+                         (2, "rnicsim: --record-software: the software of h1 is not simulated\n"))
+        several = apps.call("bench", "write-4k", "--processes", "2", "--record", new, "--record-software")
+        self.assertEqual((several.status, several.err),
+                         (2, "rnicsim: --record-software cannot be combined with several processes\n"))
+        self.assertFalse(new.exists())
 
     def test_command_lines(self):
         self.assertIn("give a trace", self.refused())

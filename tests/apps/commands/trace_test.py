@@ -15,6 +15,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
 import apps  # noqa: E402
+import trace_file  # noqa: E402
 
 GOLDEN = pathlib.Path(__file__).resolve().parents[3] / "traces" / "golden"
 
@@ -176,6 +177,24 @@ class Trace(apps.TestCase):
             file.write_bytes(data[:size])
             self.assertIn(str(file), self.refused("stat", file))
 
+
+    def test_an_index_that_hides_a_queue_pair(self):
+        """A filter trusts the index for the blocks that it leaves out; whoever reads the whole trace does not."""
+        file = self.path / "a.trace"
+        recorded = apps.call("bench", "write-4k", "--set", "measure.duration=2us", "--set", "measure.warmup=0ns",
+                             "--set", "flow[0].qps=1", "--record", file)
+        self.assertEqual(recorded.status, 0, recorded)
+        last = self.trace("show", file, "--kind", "qp_state", "--host", "h1", "--columns", "qp").splitlines()[-1]
+        self.assertGreater(len(self.trace("show", file, "--host", "h1", "--qp", last).splitlines()), 3)
+        file.write_bytes(trace_file.with_hidden_queue_pair(file.read_bytes()))
+        self.assertEqual(self.trace("show", file, "--host", "h1", "--qp", last), "")
+        told = "its index does not describe the queue pairs of "
+        self.assertIn(told, self.refused("stat", file))
+        self.assertIn(told, self.refused("cut", file, "--host", "h0", "-o", self.path / "b.trace"))
+        self.assertIn(told + "block 0", self.refused("show", file, "--from", "1ns"))
+        compared = apps.call("diff", file, file)
+        self.assertEqual((compared.status, len(compared.err.splitlines())), (2, 1), compared)
+        self.assertIn(told, compared.err)
 
     def test_what_is_before_the_damage_is_printed(self):
         data = (GOLDEN / "loopback.trace").read_bytes()

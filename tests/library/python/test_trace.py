@@ -127,6 +127,17 @@ def test_a_damaged_trace_gives_what_is_before_the_damage(tmp_path):
         next(blocks)
 
 
+def test_a_trace_of_a_newer_program(tmp_path):
+    sys.path.insert(0, str(ROOT / "tests" / "support"))
+    import trace_file
+    old, new = tmp_path / "old.trace", tmp_path / "new.trace"
+    subprocess.run([PROGRAM, "bench", "write-4k", "--set", "measure.duration=5us", "--record", old], check=True,
+                   stdout=subprocess.DEVNULL)
+    new.write_bytes(trace_file.with_schema(old.read_bytes(), '"frame_sent: bytes', '"frame_sent: weight'))
+    with pytest.warns(UserWarning, match="events 'frame_sent' are read without the fields weight"):
+        assert not any(trace.open(new).array("frame_sent")["bytes"])
+
+
 def test_pandas():
     pandas = pytest.importorskip("pandas")
     run = trace.open(GOLDEN / "rc_send.trace")
