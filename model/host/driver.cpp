@@ -115,9 +115,9 @@ void Driver::create_event_queue(std::uint32_t eqn) {
 Driver::Answer Driver::must_execute(std::span<const std::byte> input, const char* what) {
   Answer answer = execute(input);
   if (answer.status != abi::CommandStatus::ok)
-    throw std::runtime_error(fmt::format("the device cannot be used: it answers {} with status {:#x}, syndrome {:#x}",
-                                         what, unsigned(answer.status),
-                                         std::uint32_t(provider::decode<abi::CommandResult>(answer.output).syndrome)));
+    throw std::runtime_error(fmt::format(
+        "the device cannot be used: command {} failed with status {:#x}, syndrome {:#x}", what, unsigned(answer.status),
+        std::uint32_t(provider::decode<abi::CommandResult>(answer.output).syndrome)));
   return answer;
 }
 

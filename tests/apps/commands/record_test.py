@@ -78,7 +78,7 @@ class Record(apps.TestCase):
         apps.finish(process)
         text = self.diff(file, file, UNREADABLE)
         self.assertGreater(int(re.search(r"after (\d+) events", text).group(1)), 1000)
-        self.assertIn("the run died, or the file was cut", text)
+        self.assertIn("the run was killed, or the file is truncated", text)
 
     def test_the_audit(self):
         for program in ("ib_write_bw -n 200", "ib_send_lat -e -n 50", "ib_read_bw -n 100"):
