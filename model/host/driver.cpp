@@ -85,8 +85,9 @@ void Driver::bring_up(std::span<const Gid> gids, const Mac& mac) {
   port_ = provider::decode<abi::PortAttributes>(
       must_execute(provider::encode(provider::header(abi::CommandOpcode::query_port, kPort)), "query_port").output);
   const auto vlan = static_cast<std::uint16_t>(params_.vlan);
-  for (std::uint16_t index = 0; index < gids.size(); ++index)
-    must_execute(provider::encode(provider::set_gid(kPort, index, gids[index], mac, vlan)), "set_gid");
+  for (std::size_t index = 0; index < gids.size(); ++index)
+    must_execute(provider::encode(provider::set_gid(kPort, static_cast<std::uint16_t>(index), gids[index], mac, vlan)),
+                 "set_gid");
 }
 
 void Driver::start_command_queue() {
