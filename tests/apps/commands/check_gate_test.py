@@ -87,7 +87,7 @@ class Levels(Gate):
 
     def test_statistics_of_several_seeds(self):
         self.statistical()
-        self.assertRegex(self.check(NONE_RUN), r"BROKEN  s: .*/s\.json: No such file or directory; --update makes "
+        self.assertRegex(self.check(NONE_RUN), r"BROKEN  s: .*/s\.json: No such file or directory; --update creates "
                                                 r"this file\n")
         self.update()
         self.assertIn("passed  s\n", self.check(ALL_PASSED))

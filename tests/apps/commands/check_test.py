@@ -224,7 +224,7 @@ class Limits(Check):
         pids = self.spin("1500 ms")
         self.workload("good")
         text = self.check(NOT_ALL)
-        self.assertIn("BROKEN  spin: no end after 1.5 s, its limit\n", text)
+        self.assertIn("BROKEN  spin: not ended after 1.5 s (limit)\n", text)
         self.assertIn("passed  good\n", text)
         self.assert_ended(pids)
 

@@ -56,7 +56,7 @@ class Record(apps.TestCase):
         good, bad = self.record("good"), self.path / "bad"
         self.assertIn("absent: No such file or directory", self.diff(good, self.path / "absent", UNREADABLE))
         for content, why in ((b"", "an empty file"), (b"#!/bin/sh\n", "not a trace"),
-                             (good.read_bytes()[:-8], "was cut")):
+                             (good.read_bytes()[:-8], "is truncated")):
             bad.write_bytes(content)
             self.assertRegex(self.diff(good, bad, UNREADABLE), why)
 
