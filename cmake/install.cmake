@@ -38,7 +38,7 @@ install(FILES verbs/linux/rnic_abi.h verbs/linux/README.md DESTINATION ${share}/
 install(DIRECTORY model/abi/c/ DESTINATION ${share}/linux/abi FILES_MATCHING PATTERN "*.h")
 
 install(FILES README.md CHANGELOG.md SECURITY.md LICENSE cmake/package/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} USE_SOURCE_PERMISSIONS)
 install(FILES traces/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/traces)
 install(PROGRAMS tests/apps/remote_shell.py DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 

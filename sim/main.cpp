@@ -41,7 +41,7 @@ constexpr int kReaderGone = 128 + SIGPIPE;
 // Turns `help` and `help COMMAND` into --help.
 Program with_help_as_option(Program words) {
   if (words.size() < 2 || words[1] != "help") return words;
-  if (words.size() > 3) throw ConfigError("help accepts one command");
+  if (words.size() > 3) throw ConfigError("help needs at most one command");
   std::rotate(words.begin() + 1, words.begin() + 2, words.end());
   words.back() = "--help";
   return words;
@@ -59,10 +59,10 @@ void refuse_unknown_command(const CLI::App& app, const Program& words) {
   if (std::ranges::find(names, first) != names.end()) return;
   if (first.starts_with('-')) {
     if (app.get_option_no_throw(first) != nullptr) return;
-    throw ConfigError(fmt::format("there is no option '{}' before a command: see rnicsim --help", first));
+    throw ConfigError(fmt::format("unknown option '{}' before a command: see rnicsim --help", first));
   }
   const auto meant = nearest_name(first, shown);
-  throw ConfigError(fmt::format("there is no command '{}'{}", first,
+  throw ConfigError(fmt::format("unknown command '{}'{}", first,
                                 meant ? fmt::format("; did you mean {}?", *meant) : "; see rnicsim --help"));
 }
 

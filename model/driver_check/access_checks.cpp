@@ -47,9 +47,10 @@ void AccessChecks::judge_queue_base(const nic::HostAccess& access) {
   std::array<std::byte, 4> byte;
   const bool nonsense = value >> kBusAddressBits != 0 || value % kBaseAlignment != 0;
   if (!nonsense && (context_.look(kKernelPasid, value, byte) || !context_.look(kKernelPasid, swapped, byte))) return;
-  context_.reports.add(FindingKind::wrong_endianness, {About::place, access.offset},
-                       fmt::format("{} is given {:#x}, where no command queue can be; in big-endian order it is {:#x}",
-                                   context_.log.place(access.space, access.offset), value, swapped));
+  context_.reports.add(
+      FindingKind::wrong_endianness, {About::place, access.offset},
+      fmt::format("write to {}: no command queue can be at {:#x}; in big-endian order the address is {:#x}",
+                  context_.log.place(access.space, access.offset), value, swapped));
 }
 
 void AccessChecks::answered(const nic::HostAnswer& answer) {
@@ -71,9 +72,9 @@ void AccessChecks::answered(const nic::HostAnswer& answer) {
   if (++repeated_ != context_.params.polls) return;
   context_.reports.add(
       FindingKind::no_progress, {About::place, answer.offset},
-      fmt::format("{} read {} times in a row, for {}, and its value is the same: nothing that is under "
-                  "way changes it",
-                  context_.log.place(answer.space, answer.offset), repeated_, in_words(now() - since_)));
+      fmt::format(
+          "{} read {} times in a row, for {}, with the same value each time: no work in progress can change the value",
+          context_.log.place(answer.space, answer.offset), repeated_, in_words(now() - since_)));
 }
 
 void AccessChecks::refused(const nic::Refusal& refusal) {
@@ -84,9 +85,9 @@ void AccessChecks::refused(const nic::Refusal& refusal) {
   if (refusal.what == What::dma_read || refusal.what == What::dma_write) {
     if (refusal.why == Why::bus_master_off)
       reports.add(FindingKind::bus_master_off, {About::reset, resets_},
-                  fmt::format("the device has a DMA {} to do at {:#x}, and bus mastering is off in Command{}",
+                  fmt::format("the device needs a DMA {} at {:#x}, but bus mastering is off in Command{}",
                               word_of(refusal.what == What::dma_write), refusal.address,
-                              reset_ && !restored_ ? ": a function-level reset cleared it" : ""));
+                              reset_ && !restored_ ? ": a function-level reset cleared the bit" : ""));
     return;
   }
   if (refusal.what != What::mmio_read && refusal.what != What::mmio_write) return;
@@ -103,7 +104,7 @@ void AccessChecks::refused(const nic::Refusal& refusal) {
   if (refusal.why == Why::bad_alignment) {
     if (reports.has(FindingKind::wrong_endianness, {About::place, refusal.address})) return;
     return reports.add(FindingKind::bad_alignment, {About::place, refusal.address},
-                       fmt::format("{} is given an address that is not aligned to {} bytes", place(), kBaseAlignment));
+                       fmt::format("write to {}: the address is not aligned to {} bytes", place(), kBaseAlignment));
   }
   refused_place(refusal.address, write);
 }
@@ -115,8 +116,9 @@ void AccessChecks::refused_place(std::uint64_t offset, bool write) {
   const auto& pci = context_.personality.layout.pci;
   if (const auto* one = context_.log.register_at(offset)) {
     if (!(write ? one->writable : one->readable))
-      return reports.add(FindingKind::wrong_direction, {About::place, offset << 1 | write},
-                         fmt::format("{} of {}, which is {} only", word_of(write), place, write ? "read" : "write"));
+      return reports.add(
+          FindingKind::wrong_direction, {About::place, offset << 1 | write},
+          fmt::format("{} of {}: the register is {} only", word_of(write), place, write ? "read" : "write"));
     return reports.add(
         FindingKind::wrong_width, {About::place, offset << 1 | write},
         fmt::format("{} of {} bytes at {}: {} has {} bits", word_of(write), size, place, one->name, one->bits));
@@ -126,8 +128,8 @@ void AccessChecks::refused_place(std::uint64_t offset, bool write) {
     return reports.add(FindingKind::wrong_direction, {About::place, offset << 1},
                        fmt::format("read of {}: UAR pages are write only", place));
   reports.add(FindingKind::no_register, {About::place, offset << 1 | write},
-              fmt::format("{} of {} bytes at {}: nothing can be {} there", word_of(write), size, place,
-                          write ? "written" : "read"));
+              fmt::format("{} of {} bytes at {}: no {} register at this offset", word_of(write), size, place,
+                          write ? "writable" : "readable"));
 }
 
 void AccessChecks::was_reset() {

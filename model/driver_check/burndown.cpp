@@ -17,7 +17,7 @@ struct Lines {
     const auto line = [what](const char* how, const std::vector<std::string>& names) {
       return names.empty() ? std::string() : fmt::format("{} {}: {}\n", what, how, fmt::join(names, ", "));
     };
-    return line("touched", touched) + line("never touched", never) + line("asked for in vain", in_vain);
+    return line("used", touched) + line("never used", never) + line("refused", in_vain);
   }
 };
 
@@ -61,7 +61,7 @@ std::string Burndown::text() const {
     return lines;
   };
   auto registers = sorted(terms_.registers(), registers_);
-  if (nowhere_ != 0) registers.in_vain.push_back(times("places that hold nothing", nowhere_));
+  if (nowhere_ != 0) registers.in_vain.push_back(times("offsets without a register", nowhere_));
   Lines commands;
   for (const auto& term : terms_.commands()) {
     const auto found = commands_.find(term.opcode);

@@ -19,7 +19,7 @@ class Burndown {
   void refused(const nic::Refusal& refusal);
   void executed(const nic::CommandExecuted& executed);
 
-  // Lines, each with a newline: touched, never touched, asked for in vain.
+  // Lines, each with a newline: used, never used, refused.
   std::string text() const;
 
  private:

@@ -82,14 +82,14 @@ void CommandChecks::rung(std::uint32_t entries, std::uint32_t swapped) {
       if (issued_.contains(index)) continue;  // announced twice: the device executes the entry once
       if (swapped != entries && owned(swapped)) {
         context_.reports.add(FindingKind::wrong_endianness, {About::entry, 0},
-                             fmt::format("kCommandDoorbell is given {:#x}, and entry {} is not the device's; in "
-                                         "big-endian order it is {:#x}, whose entries are",
+                             fmt::format("kCommandDoorbell announces {:#x}, but the driver still owns entry {}; in "
+                                         "big-endian order the bits are {:#x}, whose entries the device owns",
                                          entries, index, swapped));
       } else {
         context_.reports.add(
             FindingKind::entry_not_owned, {About::entry, index},
-            fmt::format("kCommandDoorbell announces entry {}, whose owner byte is not the device's: the "
-                        "doorbell came before the entry, or the entry is another",
+            fmt::format("kCommandDoorbell announces entry {}, but the owner byte still gives the entry to the driver: "
+                        "the doorbell came before the entry, or names a wrong entry",
                         index));
       }
       continue;
@@ -118,14 +118,15 @@ void CommandChecks::judge_entry(std::uint32_t index, const Issued& issued) {
   const auto swapped = context_.terms.entry_of(issued.bytes, true);
   const auto sound = [&](std::uint32_t bytes) { return bytes >= layout.command_header && bytes <= layout.mailbox; };
   if (!sound(length) && sound(swapped.input_bytes))
-    context_.reports.add(FindingKind::wrong_endianness, {About::entry, 1},
-                         fmt::format("command entry {}: input_bytes is {:#x}; in big-endian order it is {}", index,
-                                     length, swapped.input_bytes));
+    context_.reports.add(
+        FindingKind::wrong_endianness, {About::entry, 1},
+        fmt::format("command entry {}: input_bytes {:#x} is invalid; in big-endian order the value is {}", index,
+                    length, swapped.input_bytes));
   std::array<std::byte, 4> there;
   if (sound(length) && issued.input.empty() && context_.look(kKernelPasid, swapped.input, there))
     context_.reports.add(FindingKind::wrong_endianness, {About::entry, 2},
-                         fmt::format("command entry {}: there is no memory at its input, {:#x}; in big-endian order it "
-                                     "is {:#x}, where there is",
+                         fmt::format("command entry {}: no memory at the input address {:#x}; in big-endian order the "
+                                     "address is {:#x}, which is in memory",
                                      index, issued.entry.input, swapped.input));
   if (const auto left = context_.terms.reserved_in_entry(issued.bytes))
     context_.reports.add(
@@ -145,14 +146,14 @@ void CommandChecks::judge_mailbox(std::span<const std::byte> mailbox) {
     if (known(swapped.opcode))
       context_.reports.add(
           FindingKind::wrong_endianness, {About::entry, 3},
-          fmt::format("command: {:#06x} is no opcode; in big-endian order it is {:#06x}, {}", said.opcode,
+          fmt::format("command: {:#06x} is no opcode; in big-endian order the opcode is {:#06x}, {}", said.opcode,
                       swapped.opcode,
                       name_of_command(context_.terms, static_cast<nic::CommandOpcode>(swapped.opcode))));
     return;
   }
   if (const auto left = context_.terms.reserved_in_mailbox(mailbox))
     context_.reports.add(FindingKind::reserved_bytes, {About::command, said.opcode},
-                         fmt::format("mailbox of {}: reserved byte {:#04x} of its {} is {:#04x}",
+                         fmt::format("mailbox of {}: reserved byte {:#04x} of {} is {:#04x}",
                                      name_of_command(context_.terms, static_cast<nic::CommandOpcode>(said.opcode)),
                                      left->offset, left->layout, left->value));
 }
@@ -166,7 +167,7 @@ void CommandChecks::taken(const nic::CommandTaken& taken) {
   const bool same = taken.entry.input == issued.entry.input && taken.entry.input_bytes == issued.entry.input_bytes &&
                     taken.entry.output == issued.entry.output && taken.entry.output_bytes == issued.entry.output_bytes;
   if (!same || (!issued.input.empty() && !taken.input.empty() && !std::ranges::equal(issued.input, taken.input)))
-    compare(taken.index, issued, "between its doorbell and the device's read");
+    compare(taken.index, issued, "between the doorbell and the device's read");
   issued.taken = true;
   if (!taken.input.empty()) judge_mailbox(taken.input);
 }
@@ -178,7 +179,7 @@ void CommandChecks::answering(std::uint64_t address) {
   if (found == issued_.end() || !found->second.taken) return;
   const auto issued = std::move(found->second);
   issued_.erase(found);
-  compare(static_cast<std::uint32_t>((address - queue_) / bytes), issued, "before the device gave it back");
+  compare(static_cast<std::uint32_t>((address - queue_) / bytes), issued, "before the device returned the entry");
 }
 
 void CommandChecks::compare(std::uint32_t index, const Issued& issued, const char* when) {
@@ -193,7 +194,7 @@ void CommandChecks::compare(std::uint32_t index, const Issued& issued, const cha
   const auto& after = entry_differs ? now_there->bytes : now_there->input;
   const auto [at, _] = std::ranges::mismatch(before, after);
   context_.reports.add(FindingKind::mailbox_rewritten, {About::entry, index},
-                       fmt::format("command entry {}: its {} changed {}, at byte {:#04x}: wait until owner is 0", index,
+                       fmt::format("command entry {}: the {} changed {}, at byte {:#04x}: wait until owner is 0", index,
                                    entry_differs ? "entry" : "input mailbox", when, at - before.begin()));
 }
 
@@ -210,14 +211,15 @@ void CommandChecks::judge_refusal(const nic::CommandExecuted& executed) {
   const auto kind = kind_of(executed.opcode);
   const auto syndrome = static_cast<nic::CommandSyndrome>(executed.syndrome);
   if (syndrome == nic::CommandSyndrome::in_use)
-    return reports.add(FindingKind::in_use, key, fmt::format("{} {}: another object needs it still", name, number));
+    return reports.add(FindingKind::in_use, key,
+                       fmt::format("{} {}: another object still uses this object", name, number));
   if (!kind || (syndrome != nic::CommandSyndrome::no_object && executed.status != nic::CommandStatus::bad_resource))
     return;
   const auto turned_number = boost::endian::endian_reverse(number);
   if (turned_number != number && context_.objects.exists(*kind, turned_number))
-    return reports.add(
-        FindingKind::wrong_endianness, key,
-        fmt::format("{}: {:#x} is no {}; in big-endian order it is {}", name, number, name_of(*kind), turned_number));
+    return reports.add(FindingKind::wrong_endianness, key,
+                       fmt::format("{}: {:#x} is no {}; in big-endian order the number is {}", name, number,
+                                   name_of(*kind), turned_number));
   if (const auto at = context_.objects.destroyed_at(*kind, number))
     return reports.add(FindingKind::destroyed_object, key,
                        fmt::format("{}: {} {} was destroyed {}", name, name_of(*kind), number, CheckContext::ago(*at)));
@@ -319,8 +321,8 @@ void CommandChecks::judge_owners(About about, std::uint32_t number, Pasid pasid,
   }
   if (wrong != 0)
     context_.reports.add(FindingKind::owner_bits, {about, number},
-                         fmt::format("{} {}: {} of the {} entries of its ring, from entry {} on, look as if the device "
-                                     "had written them: set their owner bytes first",
+                         fmt::format("{} {}: {} of the {} entries of the new ring, the first is entry {}, have owner "
+                                     "bits as after a write of the device: set the owner bytes first",
                                      name_of(about == About::cq ? ObjectKind::cq : ObjectKind::eq), number, wrong,
                                      entries, *first_wrong));
 }

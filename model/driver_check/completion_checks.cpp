@@ -51,19 +51,19 @@ void CompletionChecks::record_read(std::uint32_t cqn, std::span<const std::byte>
   const auto record_of = fmt::format("doorbell record of completion queue {}: consumer", cqn);
   if (const auto swapped = context_.terms.swapped_consumer(record))
     return reports.add(FindingKind::wrong_endianness, {About::cq, cqn},
-                       fmt::format("{}; in big-endian order it is {}", record_of, *swapped));
+                       fmt::format("{} is invalid; in big-endian order the value is {}", record_of, *swapped));
   if (const auto beyond = ahead(consumer, cq.written); beyond > 0)
     return reports.add(FindingKind::consumer_past_producer, {About::cq, cqn},
                        fmt::format("{} {} is {} beyond the {} entries that the device has written", record_of, consumer,
                                    beyond, cq.written));
   if (ahead(consumer, landed) > 0)
-    reports.add(FindingKind::body_before_owner, {About::cq, cqn},
-                fmt::format("{} {}, and entry {} does not have its owner bit yet: it was taken before it was the "
-                            "driver's",
-                            record_of, consumer, landed));
+    reports.add(
+        FindingKind::body_before_owner, {About::cq, cqn},
+        fmt::format("{} {}, but the owner bit of entry {} is not valid yet: the driver took the entry too early",
+                    record_of, consumer, landed));
   if (cq.resized_at && ahead(consumer, *cq.resized_at) < 0)
     reports.add(FindingKind::old_ring_position, {About::cq, cqn},
-                fmt::format("{} {} is before {}, which was the consumer at the resize: positions go on in the new ring",
+                fmt::format("{} {} is before {}, the consumer at the resize: the index continues in the new ring",
                             record_of, consumer, *cq.resized_at));
 }
 
@@ -90,19 +90,19 @@ void CompletionChecks::overran(std::uint32_t cqn) {
     ++orphans;
     orphan = entry.qpn;
   }
-  const auto head = fmt::format("completion queue {} overruns with consumer {} in its record", cqn, consumer);
+  const auto head = fmt::format("completion queue {} overruns with consumer {} in the doorbell record", cqn, consumer);
   context_.reports.add(
       FindingKind::record_not_updated, {About::cq, cqn},
-      orphans != 0
-          ? fmt::format(
-                "{}: {} of the {} entries behind it are of queue pairs that were destroyed, such as {}: were they "
-                "cleaned without an update of the record?",
-                head, orphans, unconsumed, orphan)
+      orphans != 0 ? fmt::format("{}: {} of the {} later entries are of destroyed queue pairs, for example {}: did the "
+                                 "driver remove these entries without an update of the record?",
+                                 head, orphans, unconsumed, orphan)
       : consumer == cq.first
-          ? fmt::format("{}: it never moved, and {} entries were written: the driver does not update the record", head,
-                        unconsumed)
-          : fmt::format("{}: more work is under way than it has entries ({}), or the record is updated too late", head,
-                        1u << cq.context.log_entries));
+          ? fmt::format(
+                "{}: the device wrote {} entries and the consumer never changed: the driver does not update the record",
+                head, unconsumed)
+          : fmt::format("{}: more work is in progress than the queue has entries ({}), or the driver updates the "
+                        "record too late",
+                        head, 1u << cq.context.log_entries));
 }
 
 }  // namespace rnicsim::driver_check

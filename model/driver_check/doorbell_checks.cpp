@@ -42,14 +42,15 @@ void DoorbellChecks::rung(const nic::DoorbellRung& rung) {
   // BlueFlame of a WQE that an earlier doorbell announced.
   if (rung.wqe_bytes != 0 && added > 0x8000) return;
   if (const auto swapped = swapped_position(); swapped && rung.wqe_bytes == 0)
-    return context_.reports.add(FindingKind::wrong_endianness, {About::qp, rung.qpn.value},
-                                fmt::format("send doorbell of queue pair {}: producer; in big-endian order it is {}",
-                                            rung.qpn.value, *swapped));
+    return context_.reports.add(
+        FindingKind::wrong_endianness, {About::qp, rung.qpn.value},
+        fmt::format("send doorbell of queue pair {}: producer is invalid; in big-endian order the value is {}",
+                    rung.qpn.value, *swapped));
   if (added > ring)
-    return context_.reports.add(FindingKind::past_ring, {About::qp, rung.qpn.value},
-                                fmt::format("send doorbell of queue pair {}: producer {} after {} announces {} blocks, "
-                                            "and the ring has {}",
-                                            rung.qpn.value, rung.producer, qp.announced, added, ring));
+    return context_.reports.add(
+        FindingKind::past_ring, {About::qp, rung.qpn.value},
+        fmt::format("send doorbell of queue pair {}: producer {} after {} announces {} blocks, but the ring has {}",
+                    rung.qpn.value, rung.producer, qp.announced, added, ring));
   judge_announced(rung.qpn.value, qp, rung.producer);
   qp.announced = rung.producer;
 }
@@ -81,27 +82,28 @@ std::uint16_t DoorbellChecks::judge_wqe(std::uint32_t qpn, const QueuePair& qp, 
     return std::uint16_t{0};
   };
   // The length field distinguishes WQE 0 with zero fields from a blank slot.
-  if (claims.blank) return doubt(FindingKind::stale_wqe, "the doorbell announces it, and its place is blank in memory");
+  if (claims.blank)
+    return doubt(FindingKind::stale_wqe, "the doorbell announces the WQE, but the block in memory is empty");
   if (claims.index != position || claims.qpn != qpn) {
     const auto swapped = context_.terms.claims_of(wqe, true);
     const bool index_turned = claims.index != position && swapped.index == position;
     const bool qpn_turned = claims.qpn != qpn && swapped.qpn == qpn;
     if ((index_turned || claims.index == position) && (qpn_turned || claims.qpn == qpn))
-      return doubt(
-          FindingKind::wrong_endianness,
-          index_turned
-              ? fmt::format("its wqe_index says {:#x}; in big-endian order it is {}", claims.index, swapped.index)
-              : fmt::format("it names queue pair {:#x}; in big-endian order it is {}", claims.qpn, swapped.qpn));
+      return doubt(FindingKind::wrong_endianness,
+                   index_turned ? fmt::format("wqe_index is {:#x}; in big-endian order the index is {}", claims.index,
+                                              swapped.index)
+                                : fmt::format("the WQE names queue pair {:#x}; in big-endian order the number is {}",
+                                              claims.qpn, swapped.qpn));
     if (claims.qpn == qpn && claims.index == last_lap)
-      return doubt(FindingKind::stale_wqe, fmt::format("the doorbell announces it, and its place still has WQE {} of "
-                                                       "the lap before",
-                                                       claims.index));
+      return doubt(FindingKind::stale_wqe,
+                   fmt::format("the doorbell announces the WQE, but the block in memory still has the older WQE {}",
+                               claims.index));
     return doubt(FindingKind::unsound_wqe,
-                 fmt::format("it says that it is WQE {} of queue pair {}", claims.index, claims.qpn));
+                 fmt::format("the WQE in memory has index {} and names queue pair {}", claims.index, claims.qpn));
   }
-  if (claims.opcode == nullptr) return doubt(FindingKind::unsound_wqe, "there is no such opcode");
+  if (claims.opcode == nullptr) return doubt(FindingKind::unsound_wqe, "unknown opcode");
   const auto blocks = context_.personality.send_blocks(wqe);
-  if (!blocks) return doubt(FindingKind::unsound_wqe, fmt::format("it says that it has {} bytes", claims.bytes));
+  if (!blocks) return doubt(FindingKind::unsound_wqe, fmt::format("invalid length of {} bytes", claims.bytes));
   for (std::uint16_t i = 1; i < *blocks; ++i) {
     wqe.resize(wqe.size() + layout.send_block());
     const auto next = std::span(wqe).last(layout.send_block());
@@ -110,8 +112,8 @@ std::uint16_t DoorbellChecks::judge_wqe(std::uint32_t qpn, const QueuePair& qp, 
   const auto whole = std::span(wqe).first(std::min<std::size_t>(claims.bytes, wqe.size()));
   if (const auto left = context_.terms.reserved_in_wqe(whole, qp.context.transport))
     reports.add(FindingKind::reserved_bytes, {About::qp, qpn},
-                fmt::format("{} ({}): reserved byte {:#04x} of its {} is {:#04x}{}", where, claims.opcode, left->offset,
-                            left->layout, left->value, position >= ring ? ": left from a lap before?" : ""));
+                fmt::format("{} ({}): reserved byte {:#04x} of {} is {:#04x}{}", where, claims.opcode, left->offset,
+                            left->layout, left->value, position >= ring ? ": left from an older WQE?" : ""));
   return *blocks;
 }
 
@@ -122,22 +124,22 @@ void DoorbellChecks::armed(const nic::CqArmed& arm) {
   if (const auto swapped = swapped_position())
     return context_.reports.add(
         FindingKind::wrong_endianness, {About::cq, arm.cqn},
-        fmt::format("arm of completion queue {}: consumer; in big-endian order it is {}", arm.cqn, *swapped));
+        fmt::format("arm of completion queue {}: consumer is invalid; in big-endian order the value is {}", arm.cqn,
+                    *swapped));
   if (const auto beyond = ahead(arm.consumer, cq.written); beyond > 0)
     return context_.reports.add(FindingKind::arm_past_producer, {About::cq, arm.cqn},
                                 fmt::format("arm of completion queue {}: consumer {} is {} beyond the {} entries that "
-                                            "the device has written: their events are lost",
+                                            "the device has written: events are lost",
                                             arm.cqn, arm.consumer, beyond, cq.written));
   if (ahead(arm.consumer, cq.landed) > 0)
-    context_.reports.add(
-        FindingKind::body_before_owner, {About::cq, arm.cqn},
-        fmt::format("arm of completion queue {}: consumer {}, and entry {} does not have its owner bit "
-                    "yet: it was taken before it was the driver's",
-                    arm.cqn, arm.consumer, cq.landed));
+    context_.reports.add(FindingKind::body_before_owner, {About::cq, arm.cqn},
+                         fmt::format("arm of completion queue {}: consumer {}, but the owner bit of entry {} is not "
+                                     "valid yet: the driver took the entry too early",
+                                     arm.cqn, arm.consumer, cq.landed));
   if (cq.resized_at && ahead(arm.consumer, *cq.resized_at) < 0)
     context_.reports.add(FindingKind::old_ring_position, {About::cq, arm.cqn},
-                         fmt::format("arm of completion queue {}: consumer {} is before {}, which was the consumer at "
-                                     "its resize: positions go on in the new ring",
+                         fmt::format("arm of completion queue {}: consumer {} is before {}, the consumer at the "
+                                     "resize: the index continues in the new ring",
                                      arm.cqn, arm.consumer, *cq.resized_at));
 }
 
@@ -148,7 +150,8 @@ void DoorbellChecks::consumed(const nic::EqConsumed& consumed) {
   if (const auto swapped = swapped_position())
     return context_.reports.add(
         FindingKind::wrong_endianness, {About::eq, consumed.eqn},
-        fmt::format("doorbell of event queue {}: consumer; in big-endian order it is {}", consumed.eqn, *swapped));
+        fmt::format("doorbell of event queue {}: consumer is invalid; in big-endian order the value is {}",
+                    consumed.eqn, *swapped));
   if (const auto beyond = ahead(consumed.consumer, written); beyond > 0)
     context_.reports.add(FindingKind::consumer_past_producer, {About::eq, consumed.eqn},
                          fmt::format("doorbell of event queue {}: consumer {} is {} beyond the {} events that the "
@@ -170,11 +173,11 @@ void DoorbellChecks::refused(const nic::Refusal& refusal) {
     std::string own;
     if (const auto qp = context_.objects.qps.find(refusal.object);
         kind == ObjectKind::qp && qp != context_.objects.qps.end())
-      own = fmt::format(": its page is {}", qp->second.context.uar_page);
+      own = fmt::format(": the object belongs to page {}", qp->second.context.uar_page);
     if (const auto cq = context_.objects.cqs.find(refusal.object);
         kind == ObjectKind::cq && cq != context_.objects.cqs.end())
-      own = fmt::format(": its page is {}", cq->second.context.uar_page);
-    if (kind == ObjectKind::eq) own = ": event queues have their doorbell on page 0";
+      own = fmt::format(": the object belongs to page {}", cq->second.context.uar_page);
+    if (kind == ObjectKind::eq) own = ": doorbells of event queues are on page 0";
     return reports.add(FindingKind::wrong_page, {about_of(kind), refusal.object},
                        fmt::format("doorbell of {} {} at {}{}", name_of(kind), refusal.object, place, own));
   }
@@ -189,7 +192,7 @@ void DoorbellChecks::refused(const nic::Refusal& refusal) {
                                    size, place, context_.personality.layout.send_block()));
   }
   reports.add(FindingKind::no_register, {About::place, refusal.address},
-              fmt::format("write of {} bytes at {}: no doorbell is there", context_.log.last_size(), place));
+              fmt::format("write of {} bytes at {}: no doorbell at this offset", context_.log.last_size(), place));
 }
 
 void DoorbellChecks::no_object(ObjectKind kind, const nic::Refusal& refusal) {
@@ -199,15 +202,14 @@ void DoorbellChecks::no_object(ObjectKind kind, const nic::Refusal& refusal) {
   const Subject key{about_of(kind), number};
   const auto swapped = swapped_doorbell();
   if (swapped.sound && swapped.number != number && objects.exists(kind, swapped.number))
-    return reports.add(
-        FindingKind::wrong_endianness, key,
-        fmt::format("doorbell: {:#x} is no {}; in big-endian order it is {}", number, name_of(kind), swapped.number));
+    return reports.add(FindingKind::wrong_endianness, key,
+                       fmt::format("doorbell: {:#x} is no {}; in big-endian order the number is {}", number,
+                                   name_of(kind), swapped.number));
   if (is_poison(number, kind == ObjectKind::eq ? 4 : 3))
-    return reports.add(
-        FindingKind::body_before_owner, key,
-        fmt::format("doorbell: {:#x} is no {}, but the pattern that a CQE's body has until it is written: "
-                    "it was read before its owner bit",
-                    number, name_of(kind)));
+    return reports.add(FindingKind::body_before_owner, key,
+                       fmt::format("doorbell: {:#x} is no {}, but the pattern of an unwritten CQE: the driver read a "
+                                   "CQE before the owner bit was valid",
+                                   number, name_of(kind)));
   if (const auto at = objects.destroyed_at(kind, number))
     return reports.add(FindingKind::destroyed_object, key,
                        fmt::format("doorbell: {} {} was destroyed {}", name_of(kind), number, CheckContext::ago(*at)));

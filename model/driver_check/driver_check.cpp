@@ -207,9 +207,9 @@ std::string DriverCheck::burndown() const {
   const auto& context = watcher_->context;
   auto text = watcher_->burndown.text();
   if (const auto more = context.reports.left_out(); more != 0)
-    text += fmt::format("findings left out behind the first {}: {}\n", Reports::kMost, more);
+    text += fmt::format("findings not listed after the first {}: {}\n", Reports::kMost, more);
   if (context.looks_in_vain != 0)
-    text += fmt::format("looks at host memory in vain: {} (what could not be seen was not judged)\n",
+    text += fmt::format("failed reads of host memory: {} (the check of the unread bytes was skipped)\n",
                         context.looks_in_vain);
   return text;
 }

@@ -46,8 +46,8 @@ class DriverCheck {
   const std::vector<Finding>& findings() const;
   // The driver has ended: reports interrupts that are still pending. May be called again.
   void finish();
-  // Registers, doorbells and commands that the driver touched, never touched, and asked for in vain: lines, each with a
-  // newline.
+  // Lines, each with a newline: the registers, doorbells and commands that the driver used, never used, and used
+  // without success.
   std::string burndown() const;
   std::uint64_t accesses() const;  // number of CPU accesses so far
 

@@ -31,15 +31,15 @@ void MemoryChecks::aborted(Pasid pasid, std::uint64_t address, std::size_t bytes
   const auto turned_address = boost::endian::endian_reverse(address);
   std::array<std::byte, 4> there;
   if (turned_address != address && context_.look(pasid, turned_address, there))
-    return context_.reports.add(FindingKind::wrong_endianness, subject,
-                                fmt::format("{}: no memory is there; in big-endian order the address is {:#x}, where "
-                                            "there is",
-                                            access, turned_address));
+    return context_.reports.add(
+        FindingKind::wrong_endianness, subject,
+        fmt::format("{}: no memory at this address; in big-endian order the address is {:#x}, which is in memory",
+                    access, turned_address));
   context_.reports.add(FindingKind::never_mapped, subject,
                        fmt::format("{}: {}", access,
                                    context_.maps.is_mapped(pasid, address)
-                                       ? "the memory is not mapped so for all of it, or not for writing"
-                                       : "no memory was ever mapped there"));
+                                       ? "a part of the range is not mapped, or not mapped for writing"
+                                       : "no memory was ever mapped at this address"));
 }
 
 void MemoryChecks::refused(const nic::Refusal& refusal) {
@@ -58,10 +58,9 @@ void MemoryChecks::refused(const nic::Refusal& refusal) {
                                 fmt::format("{}: the key was destroyed {}", access, CheckContext::ago(*at)));
   const auto swapped = boost::endian::endian_reverse(key);
   if (objects.exists(ObjectKind::key, swapped))
-    return context_.reports.add(
-        FindingKind::wrong_endianness, subject,
-        fmt::format("{}: there is no such key; in big-endian order it is {:#x}", access, swapped));
-  context_.reports.add(FindingKind::unknown_object, subject, fmt::format("{}: there is no such key", access));
+    return context_.reports.add(FindingKind::wrong_endianness, subject,
+                                fmt::format("{}: no such key; in big-endian order the key is {:#x}", access, swapped));
+  context_.reports.add(FindingKind::unknown_object, subject, fmt::format("{}: no such key", access));
 }
 
 void InterruptChecks::accessed(const nic::HostAccess& access) {
@@ -80,10 +79,10 @@ void InterruptChecks::raised(const nic::InterruptRaised& raised) {
   } else if (raised.outcome == Outcome::pending) {
     pending_.try_emplace(vector, now());
   } else if (routed_.contains(vector)) {
-    context_.reports.add(FindingKind::interrupt_lost, {About::vector, vector},
-                         fmt::format("vector {} is raised while MSI-X is disabled: the interrupt is lost, and does not "
-                                     "pend",
-                                     vector));
+    context_.reports.add(
+        FindingKind::interrupt_lost, {About::vector, vector},
+        fmt::format("vector {} is raised while MSI-X is disabled: the interrupt is lost and does not become pending",
+                    vector));
   }
 }
 
@@ -99,8 +98,8 @@ void InterruptChecks::finish() {
 void InterruptChecks::forgotten(std::uint32_t vector, Duration since) {
   if (!routed_.contains(vector)) return;
   context_.reports.add(FindingKind::interrupt_masked, {About::vector, vector},
-                       fmt::format("vector {} was raised {} while it was masked, and nobody has unmasked it: its "
-                                   "interrupt waits",
+                       fmt::format("vector {} was raised {} while masked, and the driver has not unmasked the vector: "
+                                   "the interrupt stays pending",
                                    vector, CheckContext::ago(since)));
 }
 

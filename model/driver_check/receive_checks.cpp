@@ -12,11 +12,12 @@ void ReceiveChecks::too_many(const Subject& subject, const char* whose, std::uin
   const auto record_of = fmt::format("doorbell record of {} {}: receive_producer", whose, number);
   if (const auto swapped = context_.terms.swapped_receives(record))
     return context_.reports.add(FindingKind::wrong_endianness, subject,
-                                fmt::format("{}; in big-endian order it is {}", record_of, *swapped));
+                                fmt::format("{} is invalid; in big-endian order the value is {}", record_of, *swapped));
   if (announced > most)
-    context_.reports.add(FindingKind::past_ring, subject,
-                         fmt::format("{} {} announces {} entries that the device has not taken, and there can be {}",
-                                     record_of, producer, announced, most));
+    context_.reports.add(
+        FindingKind::past_ring, subject,
+        fmt::format("{} {} announces {} entries that the device has not taken, but the ring has at most {}", record_of,
+                    producer, announced, most));
 }
 
 // In ERR the device takes receives without a trace event for each.
@@ -55,27 +56,26 @@ void ReceiveChecks::shared_entries_read(const MemoryRange& ring, std::uint64_t a
     srq.next = entry.next;
     if (const auto left = context_.terms.reserved_in_shared_receive(bytes_of_it))
       context_.reports.add(FindingKind::reserved_bytes, {About::srq, ring.number},
-                           fmt::format("shared receive queue {}, entry {}: reserved byte {:#04x} of its {} is {:#04x}",
+                           fmt::format("shared receive queue {}, entry {}: reserved byte {:#04x} of {} is {:#04x}",
                                        ring.number, index, left->offset, left->layout, left->value));
     const auto entries = 1u << srq.context.log_entries;
     const auto swapped = static_cast<std::uint16_t>(entry.next << 8 | entry.next >> 8);
     if (entry.next >= entries && swapped < entries)
-      context_.reports.add(FindingKind::wrong_endianness, {About::srq, ring.number},
-                           fmt::format("shared receive queue {}, entry {}: next {:#x} is no entry; in big-endian order "
-                                       "it is {}",
-                                       ring.number, index, entry.next, swapped));
-    else if (is_poison(entry.next, sizeof(entry.next)))
       context_.reports.add(
-          FindingKind::body_before_owner, {About::srq, ring.number},
-          fmt::format("shared receive queue {}, entry {}: next is {:#x}, the pattern that a CQE's body "
-                      "has until it is written: it was read before its owner bit",
-                      ring.number, index, entry.next));
+          FindingKind::wrong_endianness, {About::srq, ring.number},
+          fmt::format("shared receive queue {}, entry {}: next {:#x} is no entry; in big-endian order the entry is {}",
+                      ring.number, index, entry.next, swapped));
+    else if (is_poison(entry.next, sizeof(entry.next)))
+      context_.reports.add(FindingKind::body_before_owner, {About::srq, ring.number},
+                           fmt::format("shared receive queue {}, entry {}: next is {:#x}, the pattern of an unwritten "
+                                       "CQE: the driver read a CQE before the owner bit was valid",
+                                       ring.number, index, entry.next));
     else if (srq.unfinished.contains(entry.next))
       context_.reports.add(
           FindingKind::srq_next_posted, {About::srq, ring.number},
-          fmt::format("shared receive queue {}, entry {}: next names entry {}, which is posted and has "
-                      "no completion yet",
-                      ring.number, index, entry.next));
+          fmt::format(
+              "shared receive queue {}, entry {}: next names entry {}, which is already posted and not completed",
+              ring.number, index, entry.next));
   }
 }
 

@@ -81,7 +81,8 @@ std::set<PauseDeadlock::Buffer> PauseDeadlock::locked(const Buffers& buffers) {
 }
 
 std::string PauseDeadlock::text(const Buffers& buffers, const std::set<Buffer>& locked) const {
-  std::string text = "PFC deadlock: each of these buffers waits for the next ones' pauses to end, and none can";
+  std::string text =
+      "PFC deadlock: each of these buffers waits for the end of the next buffer's pauses, and no pause can end";
   for (const auto& name : locked) {
     const auto& [box, port, priority] = name;
     const auto& held = buffers.at(name);

@@ -30,10 +30,10 @@ struct LosslessProfile {
     visit.param("xon", xon, "bytes held at which the sender may send again", {0, 1e12});
     visit.param("xon_offset", xon_offset, "or the threshold minus these bytes, if this is more than xon; 0: only xon",
                 {0, 1e12});
-    visit.param(
-        "xoff", xoff,
-        "headroom: bytes beyond the threshold for frames that are sent until the pause acts; further frames are lost",
-        {0, 1e12});
+    visit.param("xoff", xoff,
+                "headroom: bytes beyond the threshold for frames that arrive until the pause takes effect; further "
+                "frames are lost",
+                {0, 1e12});
   }
 };
 

@@ -42,7 +42,8 @@ struct PfcParams {
     visit.param("xoff", xoff, "bytes held of a port's priority at which the switch pauses the sender", {1, 1e12});
     visit.param("xon", xon, "bytes held of a port's priority at which the sender may send again", {0, 1e12});
     visit.param("headroom", headroom,
-                "bytes beyond xoff for frames that are sent until the pause acts; further frames are lost", {0, 1e12});
+                "bytes beyond xoff for frames that arrive until the pause takes effect; further frames are lost",
+                {0, 1e12});
     visit.param("quanta", quanta, "duration of a requested pause, in times of 512 bits", {2, 65535});
     visit.group("watchdog", watchdog);
     visit.refuse(xon >= xoff, "xon", "is not less than", "xoff");

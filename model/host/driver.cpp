@@ -85,8 +85,9 @@ void Driver::bring_up(std::span<const Gid> gids, const Mac& mac) {
   port_ = provider::decode<abi::PortAttributes>(
       must_execute(provider::encode(provider::header(abi::CommandOpcode::query_port, kPort)), "query_port").output);
   const auto vlan = static_cast<std::uint16_t>(params_.vlan);
-  for (std::uint16_t index = 0; index < gids.size(); ++index)
-    must_execute(provider::encode(provider::set_gid(kPort, index, gids[index], mac, vlan)), "set_gid");
+  for (std::size_t index = 0; index < gids.size(); ++index)
+    must_execute(provider::encode(provider::set_gid(kPort, static_cast<std::uint16_t>(index), gids[index], mac, vlan)),
+                 "set_gid");
 }
 
 void Driver::start_command_queue() {
@@ -115,9 +116,9 @@ void Driver::create_event_queue(std::uint32_t eqn) {
 Driver::Answer Driver::must_execute(std::span<const std::byte> input, const char* what) {
   Answer answer = execute(input);
   if (answer.status != abi::CommandStatus::ok)
-    throw std::runtime_error(fmt::format("the device cannot be used: it answers {} with status {:#x}, syndrome {:#x}",
-                                         what, unsigned(answer.status),
-                                         std::uint32_t(provider::decode<abi::CommandResult>(answer.output).syndrome)));
+    throw std::runtime_error(fmt::format(
+        "the device cannot be used: command {} failed with status {:#x}, syndrome {:#x}", what, unsigned(answer.status),
+        std::uint32_t(provider::decode<abi::CommandResult>(answer.output).syndrome)));
   return answer;
 }
 

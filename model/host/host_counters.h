@@ -71,7 +71,7 @@ struct KernelCounters {
 
   void describe(CounterVisitor& visit) const {
     visit.counter("commands", commands, "commands", "commands of processes that the device executed");
-    visit.counter("commands_refused", commands_refused, "commands", "commands that the kernel refused a process");
+    visit.counter("commands_refused", commands_refused, "commands", "commands of processes that the kernel refused");
     visit.counter("mmio_refused", mmio_refused, "requests", "writes of a process to a page that is not its own");
     visit.counter("pages_registered", pages_registered, "pages", "pages of memory regions entered in the MTT");
     visit.counter("events", events, "events", "entries taken from event queues");

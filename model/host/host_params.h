@@ -160,8 +160,8 @@ struct HostParams {
                 {0, 1 << 20});
     visit.param("raw_packets", raw_packets, "programs may use raw packets, as with CAP_NET_RAW on Linux");
     visit.param("lid_paths", lid_paths,
-                "ports have LIDs, and a path without a GRH leads to one: for programs that know InfiniBand only. No "
-                "RoCE device has it");
+                "ports have LIDs, and a path without a GRH leads to a LID: for programs that support only InfiniBand. "
+                "No RoCE device has LIDs");
     visit.param("vlan", vlan,
                 "the VLAN of the NICs' GIDs: RoCE packets have a tag (IEEE 802.1Q), with the service level as PCP; 0: "
                 "no tag",

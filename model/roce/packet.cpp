@@ -236,7 +236,7 @@ void global_route_header(const FrameAddresses& addresses, const Headers& headers
 std::string_view text(ParseError error) {
   switch (error) {
     case ParseError::none: return "none";
-    case ParseError::truncated: return "shorter than its own lengths say";
+    case ParseError::truncated: return "shorter than the lengths in its headers";
     case ParseError::not_ip: return "not IP";
     case ParseError::bad_ip_header: return "IP header";
     case ParseError::bad_checksum: return "IP checksum";

@@ -18,8 +18,8 @@ Make* loaded() {
   void* const make = library != nullptr ? ::dlsym(library, "rnicsim_make_checked_top") : nullptr;
   if (make == nullptr)
     throw std::runtime_error(
-        fmt::format("the RTL with its assertions and waves cannot be loaded ({}); "
-                    "in a build tree `ninja -C build/release rtl_checked` makes it",
+        fmt::format("cannot load the RTL with assertions and waves ({}); in a build tree `ninja -C build/release "
+                    "rtl_checked` builds it",
                     ::dlerror()));
   return reinterpret_cast<Make*>(make);
 }

@@ -223,7 +223,7 @@ void Lockstep::placement_failed(roce::Slot slot, const roce::PlacementFailure& f
 AnswerRecord Lockstep::next_of(AnswerSide& side, AnswerRecord core) {
   if (side.to_come.empty() || side.to_come.front().record.op != core.op) {
     illegal(core.op == AnswerOp::complete ? "no receive is complete"
-                                          : "no message has failed, or its turn has not come");
+                                          : "no message has failed, or earlier messages are not yet reported");
     return core;
   }
   const auto& record = side.to_come.front().record;
@@ -238,7 +238,7 @@ AnswerRecord Lockstep::next_of(AnswerSide& side, AnswerRecord core) {
 // An acknowledgement acknowledges everything before it; the RTL chooses up to which PSN.
 AnswerRecord Lockstep::packet(AnswerSide& side, AnswerRecord core) {
   if (!side.core.next()) {
-    illegal("no answer is pending, or its time has not come");
+    illegal("no answer is pending, or the answer is too early");
     return core;
   }
   roce::Headers headers;

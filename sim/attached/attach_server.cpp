@@ -38,9 +38,10 @@ bool is_file_name(const std::string& name) { return name.find('/') == name.npos 
   std::string why = std::strerror(error);
   if (error == EADDRINUSE) {
     const auto holder = AttachServer::holder(name);
-    why = !holder                ? "another process uses this name"
-          : is_own_user(*holder) ? fmt::format("your process {} listens there", holder->pid)
-                                 : fmt::format("process {} of user {} listens there", holder->pid, holder->uid);
+    why = !holder ? "another process uses this socket name"
+          : is_own_user(*holder)
+              ? fmt::format("your process {} listens at this socket", holder->pid)
+              : fmt::format("process {} of user {} listens at this socket", holder->pid, holder->uid);
   }
   throw ConfigError(fmt::format("cannot listen for programs at {}: {}; set another socket name by {}", name, why,
                                 abi::kSocketVariable));

@@ -155,7 +155,7 @@ class Planner {
       for (const auto a : from)
         for (const auto b : to)
           if (a != b) pairs.emplace_back(a, b);
-      if (pairs.empty()) complain("to", "another host than from is needed");
+      if (pairs.empty()) complain("to", "no host is left: `from` and `to` name the same host");
       return pairs;
     }
     const std::size_t few = std::min(from.size(), to.size()), many = std::max(from.size(), to.size());
@@ -248,7 +248,7 @@ class Planner {
     const std::uint64_t places = ((region - flow().place().bytes) / step_of(flow()) + 1) * flow().mrs;
     if (*flow().slots > places)
       complain("address.slots",
-               fmt::format("1..{} is needed, not {}: there is room for no more", places, *flow().slots));
+               fmt::format("1..{} is needed, not {}: the memory has no further places", places, *flow().slots));
   }
 
   void connect(std::uint32_t sender, std::uint32_t receiver) {

@@ -372,9 +372,8 @@ std::string Runner::execute(Watch* watch) {
   see_to_it_that_all_agree();
   if (control_.failure().empty()) run_measurement();
   if (!failure_is_known_) in_any_process(false);
-  if (watch != nullptr && failure_is_known_ && !ended_)
-    ended_ = watch->end();  // the signal or limit may have come to
-                            // all processes
+  // Every process may have got the same signal, or reached the same limit.
+  if (watch != nullptr && failure_is_known_ && !ended_) ended_ = watch->end();
   gather_results();
   return control_.failure();
 }

@@ -147,7 +147,7 @@ void make_folder(const std::string& folder) {
 // All experiments that were named must be of the NIC.
 void check_rows(const CalibrateOptions& options, const NicRows& rows, const std::vector<Row>& chosen) {
   if (rows.rows().empty() && options.rows.empty())
-    throw ConfigError(fmt::format("--fit: no experiment uses {}: there is nothing to fit", rows.nic()));
+    throw ConfigError(fmt::format("--fit: no experiment uses {}: nothing to fit", rows.nic()));
   for (const auto& row : chosen)
     if (!options.rows.empty() && std::ranges::none_of(rows.rows(), [&](const auto& of) { return of.row.id == row.id; }))
       throw ConfigError(fmt::format("--fit: {} is not an experiment of {}", row.id, rows.nic()));
@@ -197,11 +197,11 @@ int run_calibrate(const CalibrateOptions& options) {
   if (!options.out.empty()) write_file(fs::path(options.out) / "calibration.html", plots_page(table.json()));
   print_sources(profiles);
   const auto* others = argued > 0 ? "every other number" : "every number";
-  if (argued > 0) fmt::print("\n{} not within its tolerance, and argued", argued);
+  if (argued > 0) fmt::print("\n{} outside of the tolerance, with an explanation", argued);
   if (failed > 0)
-    fmt::print("\n{} not within its tolerance\n", failed);
+    fmt::print("\n{} outside of the tolerance\n", failed);
   else
-    fmt::print("\n{} is within its tolerance\n", others);
+    fmt::print("\n{} is within the tolerance\n", others);
   return failed == 0 ? 0 : 1;
 }
 

@@ -43,7 +43,7 @@ Estimate estimate_of(const Setting& setting, const Bounds& bounds, const ParamEn
   Estimate estimate{setting.path, now.value, number(bounds.low), number(bounds.high), usual_step(entry), now.text};
   if (bounds.step > 0) estimate.step = number(bounds.step);
   if (estimate.value < estimate.low || estimate.value > estimate.high)
-    throw ConfigError(fmt::format("{} is not between its bounds", setting.text));
+    throw ConfigError(fmt::format("{} is not between the bounds", setting.text));
   return estimate;
 }
 

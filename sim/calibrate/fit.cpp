@@ -34,7 +34,7 @@ class Fitter {
     measure();
     if (searched().empty())
       throw ConfigError(
-          fmt::format("{}: no estimate with bounds changes a number: there is nothing to fit", rows_.nic()));
+          fmt::format("{}: no estimate with bounds changes a measured number: nothing to fit", rows_.nic()));
     improve(rounds);
     if (rows_.rows().size() > 1) hold_out();
     return std::move(fit_);

@@ -119,7 +119,7 @@ class Bisection {
     bad_ = commit(bad);
     if (repository_.ask({"merge-base", "--is-ancestor", good_, bad_}).status != 0)
       throw ConfigError(fmt::format("--bisect: {} is not among the commits before {}", shown(good), shown(bad)));
-    if (good_ == bad_) throw ConfigError("--bisect: GOOD and BAD are one commit");
+    if (good_ == bad_) throw ConfigError("--bisect: GOOD and BAD are the same commit");
   }
 
   int run() {

@@ -188,7 +188,7 @@ void read_level(TableReader& reader, Case& read) {
   if (read.level == Level::order && !read.trace->times.exact())
     reader.complain("trace.times", "cannot be combined with compare = \"order\", which ignores times");
   if (read.statistics && !read.trace && read.level != Level::statistical)
-    reader.complain("statistics", "compare = \"statistical\" is needed with it, or a [trace]");
+    reader.complain("statistics", "this key needs compare = \"statistical\" or a [trace]");
 }
 
 void read_expectations(TableReader& reader, Case& read) {
@@ -268,7 +268,8 @@ Case read_root(const toml::table& root, const fs::path& file, const std::string&
   reader.need("schema");
   reader.number("schema", schema, 1, std::uint64_t(INT64_MAX));
   if (schema != kCaseSchema)
-    reader.complain("schema", fmt::format("{} is another version; this rnicsim reads version {}", schema, kCaseSchema));
+    reader.complain("schema",
+                    fmt::format("version {} is not supported; this rnicsim reads version {}", schema, kCaseSchema));
   Case read;
   read.name = name;
   read.file = file;

@@ -223,7 +223,8 @@ int status_of(const Tally& counts) { return counts.broken == counts.all() ? 2 : 
 
 int run_check(const CheckOptions& options) {
   if (options.update && !options.yes && isatty(STDIN_FILENO) == 0)
-    throw ConfigError("--update asks before writing, and there is no terminal; --yes writes without a question");
+    throw ConfigError(
+        "--update asks before writing, but standard input is no terminal; --yes writes without a question");
   JsonOutput json(options.json);
   Page junit(options.junit), html(options.html);
   std::optional<history::Database> history;

@@ -62,7 +62,7 @@ std::string cause_html(const Difference& difference) {
   html += headers_html("differs in", cause.likely) + headers_html("differs elsewhere in", cause.elsewhere);
   if (cause.one_sided.empty()) return html;
   return html +
-         fmt::format("<details><summary>{} parameters that only one of the versions has</summary>\n{}</details>\n",
+         fmt::format("<details><summary>{} parameters that are only in one of the versions</summary>\n{}</details>\n",
                      cause.one_sided.size(), headers_html("parameter", cause.one_sided));
 }
 

@@ -112,11 +112,11 @@ class Judgement {
     const auto of_seed = runs_.size() > 1 ? fmt::format("seed {}: ", *run.seed) : "";
     const auto broke = [&](const std::string& what) { throw Broken(of_seed + what + last_words(run.files)); };
     if (!ended.not_started.empty()) throw Broken(ended.not_started + "; --path names folders of programs");
-    if (ended.too_late) broke(fmt::format("no end after {}, its limit", seconds_text(case_.limit)));
+    if (ended.too_late) broke(fmt::format("not ended after {} (limit)", seconds_text(case_.limit)));
     if (ended.signal != 0) broke(fmt::format("killed by signal {} ({})", ended.signal, strsignal(ended.signal)));
     if (has_right_status(run)) return;
     const bool ran_on = case_.simulated_limit && ended.status == kAtLimit;
-    const auto what = ran_on ? fmt::format("no end after {} of simulated time, its simulated_limit",
+    const auto what = ran_on ? fmt::format("not ended after {} of simulated time (simulated_limit)",
                                            to_string(*case_.simulated_limit))
                              : fmt::format("the run ended with status {}, not {}", ended.status, case_.status);
     if (ended.status == kCannotBeRun || ended.status > kKilled) broke(what);
@@ -177,7 +177,7 @@ class Judgement {
     if (!expected || seeds(*expected) != seeds(statistics_)) {
       const auto why = fmt::format("{}: {}", rules.file.string(),
                                    expected ? "statistics of other seeds than the case's; --update makes new statistics"
-                                            : "not statistics that --update wrote");
+                                            : "not statistics written by --update");
       if (!options_.updating) throw Broken(why);
       return renew(why);
     }
@@ -248,12 +248,12 @@ class Judgement {
     for (const auto* part : {&cause.likely, &cause.elsewhere})
       for (const auto& each : *part) text += fmt::format("  {}: {} | {}\n", each.name, each.a, each.b);
     if (!cause.one_sided.empty())
-      text += fmt::format("  and {} parameters that only one of the versions has\n", cause.one_sided.size());
+      text += fmt::format("  and {} parameters that are only in one of the versions\n", cause.one_sided.size());
     return text.empty() ? text : "  the headers differ (A | B):\n" + text;
   }
 
   static std::string missing(const fs::path& file, int error) {
-    return fmt::format("{}: {}; --update makes this file", file.string(), std::strerror(error));
+    return fmt::format("{}: {}; --update creates this file", file.string(), std::strerror(error));
   }
 
   void renew(const fs::path& file, const fs::path& fresh, std::string what) {

@@ -91,7 +91,7 @@ Words candidates(const CLI::App& program, const Words& words) {
 }  // namespace
 
 Command add_complete(CLI::App& app, const Program& words) {
-  CLI::App& command = *app.add_subcommand("complete", "print what the last of the words may become: for shells");
+  CLI::App& command = *app.add_subcommand("complete", "print possible completions of the last word: for shells");
   command.group("");
   command.set_help_flag();  // --help is an ordinary word here
   command.prefix_command();

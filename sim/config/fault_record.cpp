@@ -142,7 +142,7 @@ class Reader {
         refuse(setting.where, fmt::format("a fault rule has no key '{}'{}", shown(key), did_you_mean(key, known)));
       const bool other_action = (key == "by" && (action == FaultAction::drop || action == FaultAction::corrupt)) ||
                                 (key == "limit" && action != FaultAction::reorder) || key == "at" || key == "for";
-      if (other_action) refuse(setting, fmt::format("{} has no such key", find("action")->text));
+      if (other_action) refuse(setting, fmt::format("unknown key of {}", find("action")->text));
       if (setting.type == Setting::Type::other) refuse(setting, "not a value of a fault rule");
     }
   }
@@ -228,7 +228,7 @@ Outage read_outage(const Reader& reader, const Record& record, const Topology& t
   constexpr Range kTimes{0, 3600e12};
   for (const auto& [key, setting] : record.fields)
     if (key != "action" && key != "host" && key != "at" && (key != "for" || kind != Outage::Kind::link_down))
-      reader.refuse(setting, fmt::format("{} has no such key", reader.find("action")->text));
+      reader.refuse(setting, fmt::format("unknown key of {}", reader.find("action")->text));
   Outage outage{.kind = kind, .interface = 0, .at = {}, .lasts = {}};
   const Setting* host = reader.find("host");
   if (!host || !reader.read("at", outage.at, kTimes))
@@ -304,7 +304,7 @@ FaultSetting to_fault(const Record& record, const Topology& topology, std::size_
   rule.psn = reader.ranges("psn", {0, kMost24Bits}, std::nullopt);
   rule.nth = reader.ranges("nth", {1, kUnlimited}, kUnlimited);
   for (const auto& range : rule.nth)
-    if (range.last < range.first) reader.refuse(*reader.find("nth"), "the range ends before it begins");
+    if (range.last < range.first) reader.refuse(*reader.find("nth"), "the end of the range is before its begin");
   std::uint64_t count = 0;
   if (reader.read("count", count, {1})) rule.count = count;
   read_extent(reader, record, rule);

@@ -31,7 +31,7 @@ std::vector<std::string> expand_names(const std::string& text) {
     throw ConfigError(fmt::format("'{}' is not a range of hosts, such as 'h[0-3]'", text.substr(0, 80)));
   const int first = std::stoi(parts[2]);
   const int last = std::stoi(parts[3]);
-  if (last < first) throw ConfigError(fmt::format("'{}': the range ends before it begins", text));
+  if (last < first) throw ConfigError(fmt::format("'{}': the end of the range is before its begin", text));
   std::vector<std::string> names;
   for (int number = first; number <= last; ++number)
     names.push_back(fmt::format("{}{}{}", parts[1].str(), number, parts[4].str()));

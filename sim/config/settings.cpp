@@ -63,7 +63,7 @@ std::vector<TomlFile> read_with_bases(const fs::path& first, const FindBase& fin
   for (fs::path path = first;;) {
     const fs::path canonical = fs::weakly_canonical(path, none);
     if (std::ranges::find(chain, canonical) != chain.end())
-      throw ConfigError(fmt::format("{}: is its own base", path.string()));
+      throw ConfigError(fmt::format("{}: the profile is its own base", path.string()));
     chain.push_back(canonical);
     const auto& base = files.emplace_back(read_toml(path)).base;
     if (base.empty()) break;

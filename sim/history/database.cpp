@@ -51,7 +51,7 @@ void check_history(const Connection& connection) {
   if (application != kApplication) connection.refuse("not a history of rnicsim");
   const auto version = connection.number_of("PRAGMA user_version");
   if (version != kVersion)
-    connection.refuse(fmt::format("version {} of histories; this rnicsim knows version {}", version, kVersion));
+    connection.refuse(fmt::format("the history has version {}; this rnicsim reads version {}", version, kVersion));
   Statement check(connection, "PRAGMA quick_check(1)");
   if (!check.step()) connection.refuse("damaged");
   const auto said = check.text(0);

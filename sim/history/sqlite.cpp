@@ -30,7 +30,7 @@ void Connection::complain() const {
   const bool is_locked = code == SQLITE_BUSY || code == SQLITE_LOCKED;
   const bool is_damaged = code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
   throw ConfigError(fmt::format("{}: {}{}", file_.string(), sqlite3_errmsg(database_),
-                                is_locked    ? "; nothing was written"
+                                is_locked    ? "; no data was written"
                                 : is_damaged ? "; the file is not changed"
                                              : ""));
 }

@@ -48,7 +48,8 @@ std::optional<driver_check::CheckParams> check_params(const py::object& check) {
 std::vector<Station*> make(std::uint32_t count, const std::string& profile, const std::vector<std::string>& sets,
                            std::int64_t latency_ps, const py::object& check) {
   if (!stations().empty())
-    throw SimulationError("this process already has a simulation, and SystemC allows only one: start another process");
+    throw SimulationError(
+        "this process already has a simulation: SystemC allows one for each process; start another process");
   const auto params = load_nic_profile(profile.empty() ? "" : find_data(DataKind::nic, profile), sets);
   const auto judge = check_params(check);
   std::vector<Station*> made;

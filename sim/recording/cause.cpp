@@ -50,7 +50,7 @@ constexpr Origin kOrigins[]{
      "the transport, and the write of completions",
      {"nic.pcie", "nic.contexts", "nic.units", "nic.transport"}},
     {EventKind::eqe, "nic.events", "the write of events", {"nic.pcie"}},
-    {EventKind::eqe_lost, "nic.events", "an event queue that is full", {"host.event_queue_entries"}},
+    {EventKind::eqe_lost, "nic.events", "a full event queue", {"host.event_queue_entries"}},
     {EventKind::interrupt, "root complex", "the device's MSI-X messages", {"nic.pcie", "host."}},
     {EventKind::event_taken, "kernel agent", "the host's handling of interrupts", {"host."}},
     {EventKind::qp_state,
@@ -70,10 +70,10 @@ constexpr Origin kOrigins[]{
     {EventKind::config_write, "software", "software: a write to configuration space", {"host."}},
     {EventKind::config_read, "software", "software: a read of configuration space", {"host."}},
     {EventKind::memory, "software", "software: stores into memory that the device reads", {"host.", "nic.pcie"}},
-    {EventKind::memory_pinned, "kernel agent", "software: memory that is registered", {"host."}},
-    {EventKind::memory_absent, "software", "software: memory that is unmapped", {"host."}},
+    {EventKind::memory_pinned, "kernel agent", "software: registration of memory", {"host."}},
+    {EventKind::memory_absent, "software", "software: unmapped memory", {"host."}},
     {EventKind::memory_on_demand, "kernel agent", "pages on demand", {"host."}},
-    {EventKind::process, "kernel agent", "software: programs that begin and end", {"host."}},
+    {EventKind::process, "kernel agent", "software: start and end of programs", {"host."}},
     {EventKind::awaited, "software", "the software's reads of its devices", {"host.", "nic.pcie"}},
 };
 static_assert(std::size(kOrigins) == std::size_t(EventKind::count));

@@ -169,7 +169,7 @@ std::vector<std::string> CounterAudit::own_disagreements() const {
                                     counter->second));
       recounted.erase(counter);
     }
-    for (const auto& [path, value] : recounted) found.push_back(fmt::format("{}: there is no counter {}", host, path));
+    for (const auto& [path, value] : recounted) found.push_back(fmt::format("{}: unknown counter {}", host, path));
   }
   return found;
 }

@@ -26,7 +26,7 @@ Value member(const Json& json, const char* name) {
   try {
     return json.at(name).get<Value>();
   } catch (const JsonError&) {
-    throw TraceError(fmt::format("its header has no '{}', or a wrong one", name));
+    throw TraceError(fmt::format("the header has no valid '{}'", name));
   }
 }
 
@@ -57,13 +57,13 @@ TraceHeader header_of(const Json& json) {
   header.seed = member<std::uint64_t>(json, "seed");
   header.time = member<std::string>(json, "time");
   header.hosts = member<std::vector<std::string>>(json, "hosts");
-  if (header.hosts.size() > kMostHosts) throw TraceError("its header names too many hosts");
+  if (header.hosts.size() > kMostHosts) throw TraceError("the header names too many hosts");
   if (json.contains("commands")) header.commands = member<std::vector<std::string>>(json, "commands");
   if (json.contains("system")) header.system = member<std::string>(json, "system");
   const auto configuration = member<Json>(json, "configuration");
-  if (!configuration.is_object()) throw TraceError("its header has a configuration that is no object");
+  if (!configuration.is_object()) throw TraceError("the configuration in the header is not a JSON object");
   for (const auto& [path, value] : configuration.items()) {
-    if (!value.is_string()) throw TraceError("its header has a configuration that is not text");
+    if (!value.is_string()) throw TraceError("the configuration in the header is not text");
     header.configuration.emplace_back(path, value.get<std::string>());
   }
   return header;
@@ -124,7 +124,7 @@ FileHeader decode_header(std::span<const std::byte> bytes) {
   const auto version = static_cast<std::uint32_t>(next_number(bytes));
   if (next_number(bytes) != bytes.size()) throw TraceError("the length in the header is wrong");
   const auto json = Json::parse_if_valid(as_text(bytes));
-  if (!json || !json->is_object()) throw TraceError("its header is not JSON");
+  if (!json || !json->is_object()) throw TraceError("the header is not JSON");
   auto header = header_of(*json);
   if (version == 1) return {version, std::move(header), TraceSchema::of_version_1()};
   return {version, std::move(header), TraceSchema(member<std::vector<std::string>>(*json, "kinds"))};
@@ -166,7 +166,7 @@ const FileKind& EventDecoder::decode(std::span<const std::byte>& bytes, TraceEve
   const auto& kind = kinds_[number];
   const auto host = next_number(body);
   const bool is_end = kind.known != nullptr && kind.known->kind == EventKind::end;
-  if (host >= hosts_ && !is_end) throw TraceError("an event of a host that is not there");
+  if (host >= hosts_ && !is_end) throw TraceError("an event of an unknown host");
   const auto later = next_number(body);
   if (later > std::uint64_t(std::numeric_limits<std::int64_t>::max() - last_.ps))
     throw TraceError("an event at an impossible time");

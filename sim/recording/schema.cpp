@@ -38,7 +38,7 @@ const KindInfo* known_kind(std::string_view name) {
 }
 
 [[noreturn]] void refuse_kind(std::size_t number, std::string_view why) {
-  throw TraceError(fmt::format("the schema of its header is wrong: kind {} {}", number, why));
+  throw TraceError(fmt::format("the schema in the header is wrong: kind {} {}", number, why));
 }
 
 std::uint8_t position_of(const FileKind& kind, std::size_t number, std::string_view name, std::string_view type) {
@@ -123,14 +123,14 @@ TraceSchema TraceSchema::of_version_1() {
 }
 
 TraceSchema::TraceSchema(std::span<const std::string> lines) {
-  if (lines.size() > kMostKinds) throw TraceError("the schema of its header has too many kinds");
+  if (lines.size() > kMostKinds) throw TraceError("the schema in the header has too many kinds");
   std::set<std::string_view> names;
   kinds_.reserve(lines.size());
   for (const auto& line : lines) {
     const auto& kind = kinds_.emplace_back(parse_kind(line, kinds_.size()));
     if (!names.insert(kind.name).second) refuse_kind(kinds_.size() - 1, "has the name of a kind before");
   }
-  if (!names.contains(info(EventKind::end).name)) throw TraceError("the schema of its header has no kind 'end'");
+  if (!names.contains(info(EventKind::end).name)) throw TraceError("the schema in the header has no kind 'end'");
 }
 
 }  // namespace rnicsim::sim

@@ -42,7 +42,7 @@ class SeenOutputs {
     return output.at + (output.what == Awaited::memory ? detect_ : Duration{}) <= now;
   }
 
-  // Last output that is seen; the first element when none is.
+  // The last output that the software has seen; the first output if it has seen none.
   std::deque<DeviceOutput>::iterator last_seen(Duration now) {
     auto found = outputs_.begin();
     for (auto output = outputs_.begin(); output != outputs_.end(); ++output)

@@ -63,7 +63,7 @@ std::string kind_of_difference(const Side& a, const Side& b) {
 }
 
 Divergence::Side side_of(const Side& side, const TraceEvent& event, std::span<const std::string> hosts) {
-  if (side.events.empty()) return {{}, "no event: its trace ends"};
+  if (side.events.empty()) return {{}, "no event: the trace ends here"};
   const auto qp = qp_of(event);
   Divergence::Side shown{{to_text(side.events.front(), hosts)}, {}};
   for (auto next = side.events.begin() + 1; next != side.events.end() && shown.events.size() <= kShownAhead; ++next)

@@ -19,7 +19,7 @@ void append_magic(std::vector<std::byte>& out) {
   out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
-[[noreturn]] void refuse_index() { throw TraceError("its index contradicts itself"); }
+[[noreturn]] void refuse_index() { throw TraceError("the index contradicts itself"); }
 
 std::uint64_t take_at_most(std::span<const std::byte>& rest, std::uint64_t most) {
   const auto value = next_number(rest);
@@ -96,7 +96,7 @@ std::optional<TraceIndex> TraceIndex::decode(std::span<const std::byte> content,
                                              std::size_t hosts) {
   const auto magic = std::as_bytes(std::span(kIndexMagic));
   if (content.size() < magic.size() || !std::ranges::equal(content.first(magic.size()), magic))
-    throw TraceError("no index follows its end mark");
+    throw TraceError("no index follows the end mark");
   auto rest = content.subspan(magic.size());
   std::optional<TraceIndex> index;
   if (take_at_most(rest, kPresent) == kPresent) {

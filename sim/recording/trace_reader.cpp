@@ -23,7 +23,7 @@ constexpr int kMostHeaderLog = 24, kMostIndexLog = 25;
 static_assert(kMostHeader == std::size_t{1} << kMostHeaderLog && kMostIndex == std::size_t{1} << kMostIndexLog);
 constexpr std::size_t kChunk = 64 << 10;
 constexpr std::array kZstdMagic{'\x28', '\xb5', '\x2f', '\xfd'};
-constexpr const char* kCutShort = "the file ends without its end mark: the run died, or the file was cut";
+constexpr const char* kCutShort = "the file ends without an end mark: the run was killed, or the file is truncated";
 
 // Hash of the blocks so far (FNV-1a over words): a reader compares a whole index without keeping the blocks.
 std::uint64_t hash_with(std::uint64_t hash, const TraceBlock& block) {
@@ -115,7 +115,7 @@ struct TraceReader::Decompressor {
     ZSTD_outBuffer output{content.data(), content.size(), 0};
     const bool is_there = next_frame(in, output, [&] {
       check(std::span<const std::byte>(content));
-      if (content.size() == most) throw TraceError(fmt::format("its {} has more than {} bytes", what, most));
+      if (content.size() == most) throw TraceError(fmt::format("the {} has more than {} bytes", what, most));
       content.resize(std::min(2 * content.size(), most));
       output.dst = content.data();
       output.size = content.size();
@@ -211,7 +211,7 @@ void TraceReader::check_queue_pair(const TraceEvent& event) {
   auto& slot = found_[(*last_qp_ ^ event.host << 3) % found_.size()];
   if (slot == found) return;
   if (!index_->has(next_block_ - 1, event.host, *last_qp_))
-    throw TraceError(fmt::format("its index does not describe the queue pairs of block {}", next_block_ - 1));
+    throw TraceError(fmt::format("the index does not describe the queue pairs of block {}", next_block_ - 1));
   slot = found;
 }
 
@@ -306,7 +306,7 @@ bool TraceReader::next_block() {
 void TraceReader::end_block() {
   is_in_block_ = false;
   if (wanted_ && block_ != index_->blocks()[next_block_ - 1])
-    throw TraceError(fmt::format("its index does not describe block {}", next_block_ - 1));
+    throw TraceError(fmt::format("the index does not describe block {}", next_block_ - 1));
   if (file_.version == 1) return;
   decoder_.begin_block();
   blocks_hash_ = hash_with(blocks_hash_, block_);
@@ -323,7 +323,7 @@ bool TraceReader::next_wanted_block() {
   if (decompressor_->offset() != block.offset) move_to(block.offset);
   if (!decompressor_->fetch(in_, block.bytes)) throw TraceError(kCutShort);
   if (!next_frame() || rest_.empty() || decompressor_->input.pos != decompressor_->input.size)
-    throw TraceError(fmt::format("its index does not describe block {}", next_block_ - 1));
+    throw TraceError(fmt::format("the index does not describe block {}", next_block_ - 1));
   block_ = {.offset = block.offset, .bytes = block.bytes};
   return true;
 }
@@ -351,16 +351,16 @@ void TraceReader::expect_index() {
   const TraceTrailer expected{begin, decompressor_->offset() - begin};
   std::array<std::byte, TraceTrailer::kBytes> trailer;
   if (!decompressor_->take(in_, trailer)) throw TraceError(kCutShort);
-  if (TraceTrailer::of(trailer) != expected) throw TraceError("its last bytes do not give the place of its index");
-  if (decompressor_->refill(in_)) throw TraceError("something follows its index");
+  if (TraceTrailer::of(trailer) != expected) throw TraceError("the last bytes do not give the position of the index");
+  if (decompressor_->refill(in_)) throw TraceError("unexpected bytes follow the index");
   const auto index = TraceIndex::decode(content, begin_, begin, header_.hosts.size());
   if (!index) return;
   std::uint64_t hash = 0;
   for (const auto& block : index->blocks()) hash = hash_with(hash, block);
   if (index->blocks().size() != blocks_ || hash != blocks_hash_)
-    throw TraceError("its index does not describe its blocks");
+    throw TraceError("the index does not describe the blocks of the file");
   const auto own = std::move(*checked_).finish();
-  if (!own || !index->covers(*own)) throw TraceError("its index does not describe the queue pairs of its blocks");
+  if (!own || !index->covers(*own)) throw TraceError("the index does not describe the queue pairs of the blocks");
 }
 
 const TraceIndex* TraceReader::read_index() {
@@ -391,12 +391,12 @@ std::optional<TraceIndex> TraceReader::load_index() {
   const auto trailer = TraceTrailer::of(last);
   if (!in_ || !trailer) return restore();
   if (trailer->offset < begin_ || trailer->offset > end || trailer->bytes != end - trailer->offset)
-    throw TraceError("its last bytes do not give the place of its index");
+    throw TraceError("the last bytes do not give the position of the index");
   Decompressor index;
   index.limit_window(kMostIndexLog);
   in_.seekg(std::streamoff(trailer->offset));
   const auto content = index.next_large_frame(in_, kMostIndex, "index", [](auto) {});
-  if (index.offset() != trailer->bytes) throw TraceError("its last bytes do not give the place of its index");
+  if (index.offset() != trailer->bytes) throw TraceError("the last bytes do not give the position of the index");
   auto read = TraceIndex::decode(content, begin_, trailer->offset, header_.hosts.size());
   restore();
   return read;

@@ -46,8 +46,8 @@ void refuse_useless(const Environment& environment, const WireCapture& capture) 
     throw ConfigError(fmt::format("{} is not in the capture; its RoCEv2 packets are between {}", asked, listed));
   if (environment.count(Role::xrc) != 0)
     throw ConfigError(fmt::format("the packets of {} are of XRC, which is not replayed", asked));
-  throw ConfigError(
-      fmt::format("no packet from or to {} has a right ICRC and a transport of the engine: nothing to replay", asked));
+  throw ConfigError(fmt::format(
+      "no packet from or to {} has a correct ICRC and a transport that the engine supports: nothing to replay", asked));
 }
 
 // Sorts the packets of a capture by their role for the address.

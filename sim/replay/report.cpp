@@ -240,7 +240,7 @@ std::string report_text(const Replay& replay) {
   each_difference(replay, [&](const Difference& difference, std::optional<std::uint32_t> qpn, auto&& packets) {
     if (shown++ >= kShownDifferences) return;
     const auto whose =
-        qpn ? fmt::format("QP {:#08x}", *qpn) : "an answer that is corrupt, or of a QP that is not replayed";
+        qpn ? fmt::format("QP {:#08x}", *qpn) : "a corrupt answer, or an answer of a QP outside of the replay";
     text += '\n' + difference_text(difference, whose, packets());
   });
   if (shown > kShownDifferences) text += fmt::format("\nand {} more differences\n", shown - kShownDifferences);

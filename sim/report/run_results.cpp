@@ -92,10 +92,11 @@ std::optional<Limit> read_limit(const Field& field) {
 }
 
 void check_schema(const Field& results) {
-  if (!results.is_object() || !results["schema"].exists()) results.refuse("not results of rnicsim: it has no schema");
+  if (!results.is_object() || !results["schema"].exists())
+    results.refuse("not results of rnicsim: no schema in the file");
   const auto schema = results["schema"].count();
   if (schema != kResultsSchema)
-    results.refuse(fmt::format("results of schema {}, and this rnicsim reads schema {}", schema, kResultsSchema));
+    results.refuse(fmt::format("results of schema {}; this rnicsim reads schema {}", schema, kResultsSchema));
 }
 
 RunResults read_run(const Field& results) {

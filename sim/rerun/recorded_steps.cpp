@@ -67,7 +67,7 @@ void RecordedSteps::add(const TraceEvent& event) {
     case EventKind::memory_absent:
     case EventKind::memory_pinned: {
       Step& step = add_step(event);
-      if (step.length > kMostRange) throw TraceError("a range of memory that is too long");
+      if (step.length > kMostRange) throw TraceError("a memory range is too long");
       // The unmapping must come before the access of the device that found the memory unmapped, at the same time.
       if (event.kind == EventKind::memory_absent) step.at = std::max(Duration{}, event.at - Duration{1});
       step.writable = event.fields[3] != 0;

@@ -122,7 +122,7 @@ class RecordedRun {
   Config with(const RerunOptions& options) const {
     auto config = configuration(options, header());
     if (hosts_of(config).size() != header().hosts.size())
-      throw ConfigError(fmt::format("{}: its hosts are not those of its system", options.trace));
+      throw ConfigError(fmt::format("{}: the hosts of the recording and of its system differ", options.trace));
     return config;
   }
 
@@ -190,7 +190,7 @@ Played play(const RerunOptions& options, const std::string& replayed, bool with_
 }
 
 std::string never_came(const RerunOptions& options, const std::string& stuck) {
-  return fmt::format("{}: {}; this event never came", options.trace, stuck);
+  return fmt::format("{}: {}; the event did not occur", options.trace, stuck);
 }
 
 int run_again(const RerunOptions& options) {

@@ -59,7 +59,7 @@ bool names_file(std::string_view key) {
 void refuse_of_recording(const std::string& key) {
   if (key == "workload" || key == "topology" || key.starts_with("flow.") || key.starts_with("flow[") ||
       key.starts_with("measure."))
-    throw ConfigError(fmt::format("{}: a recording has this already", key));
+    throw ConfigError(fmt::format("{}: the recording already sets this value", key));
 }
 
 // ConfigError: the run is not possible.
@@ -89,7 +89,7 @@ void SweepPlan::check() const {
   const auto is_seed = [](const Axis& axis) { return axis.key == kSeed; };
   const auto sets_seed = [](const std::string& set) { return set.starts_with(std::string(kSeed) + '='); };
   if (std::ranges::any_of(axes, is_seed) || std::ranges::any_of(sets, sets_seed))
-    throw ConfigError(fmt::format("{}: the seeds of a sweep are its `seeds`, or --seeds", kSeed));
+    throw ConfigError(fmt::format("{}: set the seeds of a sweep by its key `seeds` or by --seeds", kSeed));
   for (std::size_t i = 0; i < axes.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (overlap(axes[i].key, axes[j].key))

@@ -79,7 +79,8 @@ struct SavedPlan {
 SavedPlan read_plan(const fs::path& path) {
   const auto text = read(path);
   if (!text)
-    throw ConfigError(fmt::format("{}: {}; is this the folder of a sweep?", path.string(), std::strerror(errno)));
+    throw ConfigError(
+        fmt::format("{}: {}; is this folder the output of a sweep?", path.string(), std::strerror(errno)));
   const auto json = parsed(path, *text);
   check_origin(path, json, "sweep");
   try {

@@ -148,15 +148,15 @@ int run_sweep(const SweepOptions& options) {
   store.write("results.csv", results.csv);
   json.write(results.json);
   for (const auto& metric : results.unknown)
-    fmt::print(stderr, "rnicsim: metrics: no results have '{}'; `rnicsim describe counters` lists them\n",
+    fmt::print(stderr, "rnicsim: metrics: '{}' is in no results; `rnicsim describe counters` lists them\n",
                shown(metric));
   const auto& tally = results.tally;
   fmt::print("{}: {} of {} runs done, {} failed, {} points; {}\n", store.plan().name, tally.done, store.plan().runs(),
              tally.failed, store.plan().points(), (store.folder() / "results.json").string());
   if (tally.equal > 0)
     fmt::print(
-        "{}: the seeds have no effect at {} of {} points: nothing is random there, and the intervals of rates are "
-        "those of one run\n",
+        "{}: the seeds have no effect at {} of {} points: these points have no random events, so the intervals of "
+        "their rates are those of one run\n",
         store.plan().name, tally.equal, store.plan().points());
   return tally.failed + tally.missing == 0 ? 0 : 1;
 }

@@ -72,7 +72,7 @@ class Reader {
     const auto first = number(text, text.substr(0, dots));
     const auto last = number(text, text.substr(dots + 2, mark == text.npos ? mark : mark - dots - 2));
     if (first.kind != last.kind) refuse(text, "the ends of a range need the same unit");
-    if (last.value < first.value) refuse(text, "the range ends before it begins");
+    if (last.value < first.value) refuse(text, "the end of the range is before its begin");
     const bool geometric = mark != text.npos && text[mark] == '*';
     const auto step = mark == text.npos ? Quantity{1, first.kind} : number(text, text.substr(mark + 1));
     if (mark == text.npos && first.kind != Quantity::Kind::bare) refuse(text, "a range needs a step, such as *2");

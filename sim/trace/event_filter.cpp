@@ -34,7 +34,7 @@ EventFilter::EventFilter(const FilterOptions& options, const TraceHeader& header
     const auto before = kinds_;
     for (std::size_t kind = 1; kind < kEventKinds; ++kind)
       if (fits(pattern, info(EventKind(kind)).name)) kinds_.set(kind);
-    if (kinds_ == before) throw ConfigError(fmt::format("--kind: there is no kind of event '{}'", shown(pattern)));
+    if (kinds_ == before) throw ConfigError(fmt::format("--kind: unknown kind of event '{}'", shown(pattern)));
   }
   if (options.kinds.empty()) kinds_.set();
 }

@@ -3,8 +3,8 @@
 
     programs.py RNICSIM [RNICSIM ...]
 
-Of several simulators side by side: each program under each of them in turn. The best of three runs, or one that takes
-long; and one with every core busy otherwise, which says how much the load matters. Not a test.
+With several simulators each program runs under each simulator in turn. The result is the best of three runs, or one
+long run; and one run while other processes keep all cores busy, which shows the effect of the load. Not a test.
 """
 import os
 import subprocess

@@ -158,12 +158,12 @@ class Losses(PretenceTest):
     def test_machine_that_does_not_start(self):
         result = self.vm(on=[("g0", "true")],
                          pretence='[ $number = 0 ] || { echo "no such device" >&2; exit 1; }')
-        self.assert_says(result, 1, "g1's QEMU| no such device", "g1: its QEMU ended: exit status 1",
+        self.assert_says(result, 1, "g1's QEMU| no such device", "g1: QEMU of this guest ended: exit status 1",
                          "g1's console printed nothing")
 
     def test_machine_that_dies(self):
         result = self.vm(on=[("g0", "sleep 1000"), ("g1", "kill -KILL $PPID")])
-        self.assert_says(result, 1, "g1: its QEMU ended: signal 9 (Killed)")
+        self.assert_says(result, 1, "g1: QEMU of this guest ended: signal 9 (Killed)")
 
     def test_machine_that_does_not_boot(self):
         result = self.vm("--boot-limit", "1s", on=[("g0", "true")],
@@ -266,7 +266,7 @@ class Refusals(PretenceTest):
 
     def test_guest_that_is_not_there(self):
         self.assert_one_line(self.vm(on=[("g2", "true")]), "no guest is called 'g2'; there are g0 to g1")
-        self.assert_one_line(self.vm(on=[("g[1-0]", "true")]), "the range ends before it begins")
+        self.assert_one_line(self.vm(on=[("g[1-0]", "true")]), "the end of the range is before its begin")
 
     def test_console_that_cannot_be_written(self):
         self.path("file").write_text("")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""librnicsim as somebody else finds it: installed into a prefix that is then moved, and a virtual platform built on it
-outside the tree, by find_package and by pkg-config.
+"""librnicsim as a user gets it: the library is installed into a prefix, the prefix is moved, and a virtual platform is
+built with the library outside of the tree, by find_package and by pkg-config.
 
 usage: library_test.py BUILD_FOLDER PYTHON [unittest's arguments]
 """
@@ -76,7 +76,7 @@ class Installed(unittest.TestCase):
                            ("[nic.prt]\nrate = '1 Gb/s'\n", f"{bad}:2: there is no parameter nic.prt.rate"),
                            ("[lnik]\nlatency = '1 ns'\n", f"{bad}:2: there is no parameter lnik.latency"),
                            ("base = 'elsewhere'\n", "its base 'elsewhere' is not in the same folder"),
-                           ("base = 'bad'\n", f"{bad}: is its own base")]:
+                           ("base = 'bad'\n", f"{bad}: the profile is its own base")]:
             bad.write_text(text)
             self.refused(program, bad, told)
 

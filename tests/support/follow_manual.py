@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Runs the steps of a page of docs/ exactly as written, in an empty folder.
+Runs the steps of a page of docs/ exactly as written, in an empty folder, or in a copy of the page's folder.
 
-usage: follow_manual.py FOLDER_OF_RNICSIM PAGE...
+usage: follow_manual.py [--copy] FOLDER_OF_RNICSIM PAGE...
 
 Steps of a page, in its order:
     ```LANGUAGE PATH    writes the block to the file PATH
@@ -15,6 +15,7 @@ Steps of a page, in its order:
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -59,12 +60,15 @@ def run(command, printed, folder, environment):
         raise Deviation(f"$ {command}\n--- the page\n" + "\n".join(printed) + f"\n--- printed\n{out}")
 
 
-def follow(page, programs):
-    """Runs a page and returns its number of commands; raises Deviation."""
+def follow(page, programs, copy):
+    """Runs a page and returns its number of commands; raises Deviation. `copy`: with the files of the page's folder."""
     count = 0
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name) / "work"
-        folder.mkdir()
+        if copy:
+            shutil.copytree(page.parent, folder)
+        else:
+            folder.mkdir()
         environment = {"PATH": f"{programs}:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": name, "LANG": "C.UTF-8",
                        "GIT_CONFIG_COUNT": "2", "GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "you",
                        "GIT_CONFIG_KEY_1": "user.email", "GIT_CONFIG_VALUE_1": "you@example.org"}
@@ -82,10 +86,12 @@ def follow(page, programs):
 
 
 def main():
-    programs, *pages = map(pathlib.Path, sys.argv[1:])
+    arguments = sys.argv[1:]
+    copy = arguments[:1] == ["--copy"]
+    programs, *pages = map(pathlib.Path, arguments[1:] if copy else arguments)
     for page in pages:
         try:
-            count = follow(page, programs.resolve())
+            count = follow(page, programs.resolve(), copy)
         except Deviation as deviation:
             sys.exit(f"{page}: {deviation}")
         if count == 0:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Who may know whom: checks every #include of the tree against the table below.
+"""Checks every #include of the tree against the table below: the rooms that each room may include.
 
 usage: layering_test.py ROOT | --self-test
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a build tree's tests and sources took: the seconds of the tests by rung, the dearest tests and sources. Then the
+"""Prints the times of a build tree: the seconds of the tests by rung, the slowest tests and sources. Then the
 last lines of the tests that failed, because a CI system often shows only the end of a long log.
 
     times.py BUILD_FOLDER [--over SECONDS]

@@ -285,7 +285,7 @@ class Table(unittest.TestCase):
                 self.assertTrue(any(is_named(path, pattern) for path in self.parameters))
 
     def test_each_direction_has_a_step(self):
-        """Of the steps from and to the profile's value, at least one is possible."""
+        """At least one of the steps from and to the profile's value is possible."""
         for path, value in self.parameters.items():
             if direction_of(path):
                 with self.subTest(parameter=path):

@@ -75,13 +75,13 @@ struct PriorityParams {
                 "with pcp a frame without a tag has the priority of PCP 0",
                 kTrustWords);
     visit.param("dscp_priority", dscp_priority,
-                "which DSCP has which priority, such as \"26:3 40-47:5\"; the others have DSCP / 8");
+                "which DSCP has which priority, such as \"26:3 40-47:5\"; other DSCPs have the priority DSCP / 8");
     visit.param("pcp_priority", pcp_priority,
                 "which PCP has which priority, such as \"3:4 6-7:6\"; any other PCP is its own priority");
     visit.refuse(!PriorityMap::parse(dscp_priority), "dscp_priority",
-                 "is no list of DSCPs and priorities such as \"26:3 40-47:5\"");
+                 "is not a list of DSCPs and priorities such as \"26:3 40-47:5\"");
     visit.refuse(!PriorityMap::parse({}, pcp_priority), "pcp_priority",
-                 "is no list of PCPs and priorities such as \"3:4 6-7:6\"");
+                 "is not a list of PCPs and priorities such as \"3:4 6-7:6\"");
     visit.idle(trusted() == PriorityMap::Trust::pcp, {"dscp_priority"}, "trust");
     visit.idle(trusted() == PriorityMap::Trust::dscp, {"pcp_priority"}, "trust");
   }

@@ -22,11 +22,12 @@ struct DwrrParams {
   ByteCount quantum = 2_KiB;
 
   void describe(ParamVisitor& visit) {
-    visit.param("weights", weights, "the weights of priorities, 1 to 100, such as \"3:15 4:5\"; of the others 1");
+    visit.param("weights", weights,
+                "the weights of priorities, 1 to 100, such as \"3:15 4:5\"; other priorities have the weight 1");
     visit.param("strict", strict, "priorities that go before all others, a bit each, the highest first", {0, 255});
     visit.param("quantum", quantum, "bytes of a round for a weight of 1", {64, 1e6});
     visit.refuse(!parse_priority_values(weights, kMostWeight), "weights",
-                 "is no list of priorities and weights such as \"3:15 4:5\"");
+                 "is not a list of priorities and weights such as \"3:15 4:5\"");
   }
 };
 

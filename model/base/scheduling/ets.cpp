@@ -26,10 +26,11 @@ struct EtsParams {
   std::string bandwidth;
 
   void describe(ParamVisitor& visit) {
-    visit.param("bandwidth", bandwidth,
-                "percent of the bandwidth of priorities, 100 in all, such as \"0:30 3:70\"; the others go before them");
+    visit.param(
+        "bandwidth", bandwidth,
+        "percent of the bandwidth of priorities, 100 in all, such as \"0:30 3:70\"; other priorities are served first");
     const auto values = parse_priority_values(bandwidth, kPercent);
-    visit.refuse(!values, "bandwidth", "is no list of priorities and percents, 1 to 100, such as \"0:30 3:70\"");
+    visit.refuse(!values, "bandwidth", "is not a list of priorities and percents, 1 to 100, such as \"0:30 3:70\"");
     visit.refuse(values && !is_whole(*values), "bandwidth", "does not add up to 100 percent");
   }
 };

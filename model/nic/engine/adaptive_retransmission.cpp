@@ -54,7 +54,7 @@ void AdaptiveRetransmissionParams::describe(ParamVisitor& visit) {
   visit.refuse(timeout_init_low_bound + timeout_init_range_size > AdaptiveTimeouts::kMostExponent + 1,
                "timeout_init_range_size", "goes beyond the exponent 20");
   visit.refuse(!ranges, "timeout_ranges",
-               "is no list of one to four low:size:retries that rise and do not overlap, such as \"4:3:2 8:4:1\"");
+               "is not a list of one to four low:size:retries that rise and do not overlap, such as \"4:3:2 8:4:1\"");
   visit.refuse(ranges && start_range_index >= ranges->size(), "start_range_index",
                "is not the index of a range in timeout_ranges");
   visit.idle(time_base == Duration{},

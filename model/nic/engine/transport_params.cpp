@@ -33,10 +33,10 @@ void TransportParams::describe(ParamVisitor& visit) {
   visit.param("place_early", place_early,
               "payload of kept WRITEs is placed before their turn, if its place is known; two WRITEs to one address "
               "may then end in the other order");
-  visit.param("nak_gap", nak_gap,
-              "a packet that comes is no sign of a loss as long as it is not more packets than these ahead of the "
-              "first missing one",
-              {0, 65536});
+  visit.param(
+      "nak_gap", nak_gap,
+      "a packet counts as a sign of a loss if it is more than this number of packets ahead of the first missing packet",
+      {0, 65536});
   visit.param("most_in_flight", most_in_flight,
               "packets of a queue pair that may be sent and not acknowledged (BDP-FC of IRN); 0: no limit",
               {0, 1 << 22});
@@ -44,8 +44,8 @@ void TransportParams::describe(ParamVisitor& visit) {
               "READ responses ask for acknowledgements, so that most_in_flight and windows of congestion controls hold "
               "them back, and controls hear of round trips, marks and telemetry of them (IRN's read acknowledgements)");
   visit.param("reth", reth,
-              "packets of a WRITE that name the address: the first one, or each, which is then a WRITE of its own and "
-              "can be placed whenever it comes (ConnectX does so for adaptive routing); not with an immediate",
+              "packets of a WRITE that have a RETH: the first packet; or each packet, which is then a separate WRITE "
+              "and can be placed in any order (as ConnectX for adaptive routing); not with an immediate",
               kRethWords);
   visit.param("rto_low", rto_low,
               "time after which unanswered packets are sent again if fewer than rto_low_packets packets are in flight; "
@@ -59,7 +59,7 @@ void TransportParams::describe(ParamVisitor& visit) {
   visit.refuse(recovery == kRecoveryWords[2] && reorder_window == 0, "reorder_window",
                "is 0: with recovery = \"selective\" the receiver has to keep packets that come before lost ones");
   visit.refuse(recovery == kRecoveryWords[1] && reorder_window != 0, "reorder_window",
-               "is not 0: with recovery = \"go_back_0\" the receiver keeps nothing of an interrupted message");
+               "is not 0: with recovery = \"go_back_0\" the receiver discards an interrupted message");
   visit.refuse(recovery == kRecoveryWords[1] && most_in_flight != 0, "most_in_flight",
                "is not 0: with recovery = \"go_back_0\" only whole messages are acknowledged");
   visit.refuse(nak_gap > reorder_window, "nak_gap", "is more than", "reorder_window");

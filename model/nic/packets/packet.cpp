@@ -97,7 +97,7 @@ boost::intrusive_ptr<FrameBody> Packet::alone() {
 }
 
 boost::intrusive_ptr<FrameBody> Packet::marked() {
-  const auto body = alone();
+  auto body = alone();
   auto& packet = static_cast<Packet&>(*body);
   packet.addresses.traffic_class |= kCe;
   packet.traffic_class_ = packet.addresses.traffic_class;

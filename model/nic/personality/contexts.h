@@ -178,6 +178,6 @@ struct QpContext {
   std::uint8_t rnr_retries_left = 0;
   std::uint8_t draining = 0;
 };
-static_assert(sizeof(QpContext) <= 176, "the engine keeps one for each queue pair");
+static_assert(sizeof(QpContext) <= 176, "the engine keeps a context for each queue pair");
 
 }  // namespace rnicsim::nic

@@ -44,8 +44,8 @@ struct HpccParams {
                 "(1 - eta) / number of flows, which is 500 bytes for 16 flows at 100 Gb/s",
                 {0, 1e9});
     visit.param("base_rtt", base_rtt,
-                "T: round trip of the empty fabric, for all alike: not less than that of the longest way and what an "
-                "acknowledgement waits for packets",
+                "T: round-trip time of the empty fabric, the same for all flows: at least the time of the longest "
+                "path, and the time that an acknowledgement waits for packets",
                 {1e3, 1e12});
     visit.param("loss_factor", loss_factor, "share of the window that remains after a loss; 1: no reaction", {0, 1});
     visit.param("min_rate", min_rate, "lowest rate", {1, 1e12});

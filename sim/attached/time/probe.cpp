@@ -51,7 +51,7 @@ std::string remedy() {
   constexpr const char* kContainer =
       "in a container: docker run --security-opt seccomp=unconfined --cap-add SYS_PTRACE";
   if (std::atoi(first_line("/proc/sys/kernel/yama/ptrace_scope").c_str()) >= 2)
-    return fmt::format("Yama forbids it: sysctl kernel.yama.ptrace_scope=1; or, {}", kContainer);
+    return fmt::format("Yama forbids the access: sysctl kernel.yama.ptrace_scope=1; or {}", kContainer);
   const bool filtered = std::atoi(first_line("/proc/self/status", "Seccomp:").c_str()) != 0;
   return fmt::format("{}{}", filtered ? "a seccomp filter is in force; " : "", kContainer);
 }

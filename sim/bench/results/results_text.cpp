@@ -41,9 +41,8 @@ std::string timeout_text(const Flow& flow) {
 
 std::string reason_text(const Steadiness& steadiness) {
   if (steadiness.halted != 0)
-    return fmt::format("{} of its senders completed nothing in one half or in all of the measured time",
-                       steadiness.halted);
-  if (steadiness.fills) return "its receivers are slower than its senders, and posted receives are still left";
+    return fmt::format("{} senders completed nothing in one half or in all of the measured time", steadiness.halted);
+  if (steadiness.fills) return "the receivers are slower than the senders, and posted receives are left";
   return fmt::format(
       "the rate of the second half differs by {:+.1f} % from the first half, and MSER-5 would leave out the first "
       "{:.0f} %",

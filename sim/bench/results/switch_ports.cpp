@@ -187,8 +187,8 @@ std::string pauses_text(const std::vector<Pause>& pauses) {
   for (std::size_t i = 0; i < std::min(kMost, pauses.size()); ++i) {
     const auto& pause = pauses[i];
     const auto priority = pause.priority ? fmt::format(", priority {},", *pause.priority) : "";
-    text += fmt::format("{} pauses {}{} for {:.3g} % of the time, because of its {}\n", pause.by, pause.paused,
-                        priority, 100 * pause.share, pause.because);
+    text += fmt::format("{} pauses {}{} for {:.3g} % of the time, because of {}\n", pause.by, pause.paused, priority,
+                        100 * pause.share, pause.because);
   }
   if (pauses.size() > kMost) text += fmt::format("{} more pauses are in the JSON\n", pauses.size() - kMost);
   return text;

@@ -123,7 +123,7 @@ class ProfileBook::Resolver {
     const Written* written = find(group, name);
     if (written == nullptr) return shipped<Params>(group, reference, {});
     if (std::ranges::find(chain_, name) != chain_.end())
-      throw ConfigError(fmt::format("{}: {}.{}: is its own base", reference.where, group, name));
+      throw ConfigError(fmt::format("{}: {}.{}: the profile is its own base", reference.where, group, name));
     constexpr std::size_t kMostBases = 32;
     if (chain_.size() > kMostBases)
       throw ConfigError(fmt::format("{}: {}.{}: more than {} bases", reference.where, group, name, kMostBases));

@@ -1,4 +1,4 @@
-"""Files of the user's in a guest."""
+"""The user's files in a guest (--add)."""
 import os
 import pathlib
 import re
@@ -8,7 +8,7 @@ import tree
 
 
 def split(text):
-    """PATH[=WHERE]; a path that has a = itself is one when it exists."""
+    """An argument PATH[=WHERE]. An existing path may contain a = itself."""
     path, equals, where = text.rpartition("=")
     if not equals or os.path.exists(text):
         path, where = text, ""
@@ -23,7 +23,7 @@ def is_module(source):
 
 
 def place(source, where, release):
-    """Where in the guest, from its root."""
+    """Path in the guest, relative to the root."""
     if not where:
         if is_module(source):
             return f"usr/lib/modules/{release}/updates/{source.name}"
@@ -39,11 +39,11 @@ def check_release(module, release):
     magic = output_of(["modinfo", "--field", "vermagic", str(module)], f"module {module}").split()
     if magic[:1] != [release]:
         raise Failure(f"{module} was built for kernel {magic[0] if magic else 'of no name'}, and the guests have "
-                      f"{release}: build it for theirs, or ask for its own (--kernel)")
+                      f"{release}: build the module for this kernel, or select the module's kernel (--kernel)")
 
 
 def check_dependencies(added, in_image):
-    """Modules of the user's may need one another, and those of the image."""
+    """The user's modules may need each other, and modules of the image."""
     there = {path.stem.replace("-", "_") for path in [*added, *in_image]}
     for module in added:
         needed = output_of(["modinfo", "--field", "depends", str(module)], f"module {module}").strip()
@@ -65,7 +65,7 @@ def libraries_here(root):
 
 
 def add_files(texts, base, root):
-    """The tree of what is put behind the image."""
+    """The tree of files that is appended to the image."""
     made = base.made_from
     release = made["release"]
     modules = []

@@ -54,7 +54,7 @@ class Driver:
         (self.folder / "made-from.json").write_text(json.dumps(self.recipe()) + "\n")
 
     def additions(self):
-        """As of --add."""
+        """The module, in the form of an argument of --add."""
         if not self.is_fresh():
             self.make()
         return [f"{self.folder}/rnic.ko", f"{self.provider}={LIBRARIES}",

@@ -1,18 +1,18 @@
-"""What keeps an image from being made, in one line."""
+"""Failure: the reason why no image can be made, in one line."""
 import subprocess
 
 
 class Failure(Exception):
-    """Its text is for the user."""
+    """The text is a message for the user."""
 
 
 def output_of(command, what, **options):
-    """The standard output of a tool; Failure, with the tool's last words, when it fails."""
+    """Returns the standard output of a tool. Raises Failure with the tool's last words if the tool fails."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
                               check=False, **options)
     except FileNotFoundError:
-        raise Failure(f"{command[0]} is needed for {what}, and is not installed") from None
+        raise Failure(f"{command[0]} is not installed; {what} needs this program") from None
     if done.returncode != 0:
         words = [line for line in done.stderr.splitlines() if line.strip()] or [f"exit status {done.returncode}"]
         # If the tool ran another tool, the last line is often without the cause.

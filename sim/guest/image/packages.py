@@ -1,4 +1,5 @@
-"""Debian packages without root: apt resolves and downloads them into a folder of the user's, dpkg-deb unpacks them."""
+"""Debian packages without root: apt downloads them, with all that they need, into a folder of the user; dpkg-deb
+unpacks them."""
 import os
 import pathlib
 import shlex
@@ -9,7 +10,7 @@ OUTDATED = ("404", "No packages found", "Unable to locate package", "Failed to f
 
 
 class Packages:
-    """What this machine's sources of packages offer, and a folder of what was downloaded."""
+    """The packages that this machine's sources offer, and a folder with the downloaded ones."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -20,7 +21,7 @@ class Packages:
         self.status.write_text("")
 
     def kernel_package(self, release):
-        """The name of the kernel's package: of `release`, or of Debian's present one."""
+        """The name of the kernel's package: for `release`, or for the present kernel of Debian."""
         if release is not None:
             return f"linux-image-{release}"
         for line in self._asked(["apt-cache", "depends", "linux-image-amd64"]).splitlines():

@@ -27,13 +27,13 @@ def make_folders(root):
 
 
 def merged(path):
-    """bin/x as usr/bin/x."""
+    """Replaces bin/x by usr/bin/x."""
     first = path.partition("/")[0]
     return f"usr/{path}" if first in MERGED else path
 
 
 def copy(source, target):
-    """A file, a link or a folder, as it is."""
+    """Adds a file, a link or a folder without a change."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir() and not source.is_symlink():
         shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
@@ -97,7 +97,7 @@ def add_libraries(root, find):
 # --- Kernel modules
 
 def module_files(kernel_tree, release, names):
-    """The modules and all that they depend on, in the order of loading."""
+    """The modules and their dependencies, in the order of loading."""
     files = []
     for name in names:
         text = output_of(["modprobe", "--dirname", str(kernel_tree), "--set-version", release, "--show-depends", name],
@@ -110,7 +110,7 @@ def module_files(kernel_tree, release, names):
 
 
 def list_modules(root, release):
-    """Writes modules.dep and modules.alias, from the modules that are there."""
+    """Writes modules.dep and modules.alias for the modules of the tree."""
     folder = root / "lib"
     is_missing = not folder.exists()
     if is_missing:
@@ -133,7 +133,7 @@ def place_headers(unpacked, release):
 # --- The archive
 
 def archive(root, target, compress):
-    """Writes a cpio archive of the tree, all of it root's."""
+    """Writes a cpio archive of the tree; root owns all files."""
     names = "\n".join(sorted(str(path.relative_to(root)) for path in root.rglob("*")))
     pack = "cpio --quiet --create --format=newc --reproducible --owner=+0:+0"
     squeeze = " | zstd --quiet --stdout -9 -T0" if compress else ""

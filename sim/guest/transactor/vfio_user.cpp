@@ -103,7 +103,7 @@ std::vector<std::byte> VfioUser::answer_to(GuestMessage& message) {
     case Command::get_region_info: return region_info(body);
     case Command::get_region_io_fds: {
       const auto asked = query_of<RegionIoFds>(body);
-      if (asked.index >= kRegions) throw RequestError(EINVAL, fmt::format("there is no region {}", asked.index));
+      if (asked.index >= kRegions) throw RequestError(EINVAL, fmt::format("no region {}", asked.index));
       return bytes_of(RegionIoFds{sizeof(RegionIoFds), 0, asked.index, 0});  // all accesses are messages
     }
     case Command::get_irq_info: return irq_info(body);
@@ -117,7 +117,7 @@ std::vector<std::byte> VfioUser::answer_to(GuestMessage& message) {
       return {};
     case Command::feature:
     case Command::migration_read:
-    case Command::migration_write: throw RequestError(EOPNOTSUPP, "there is no migration");
+    case Command::migration_write: throw RequestError(EOPNOTSUPP, "migration is not supported");
     case Command::dma_read:
     case Command::dma_write: throw RequestError(EINVAL, "only the server sends this command");
   }
@@ -169,7 +169,7 @@ std::vector<std::byte> VfioUser::map(const GuestMessage& message) {
   const auto range = query_of<DmaMap>(message.body);
   if ((range.flags & ~(DmaMap::kRead | DmaMap::kWrite)) != 0)
     throw RequestError(EINVAL, fmt::format("flags {:#x}", range.flags));
-  if (message.descriptors.size() > 1) throw RequestError(EINVAL, "one range has one descriptor");
+  if (message.descriptors.size() > 1) throw RequestError(EINVAL, "a mapping needs exactly one descriptor");
   const GuestMemory::Rights rights{(range.flags & DmaMap::kRead) != 0, (range.flags & DmaMap::kWrite) != 0};
   try {
     if (!message.descriptors.empty())

@@ -14,7 +14,7 @@ namespace {
 using namespace vfio_user;
 
 std::uint64_t bytes_of_region(const GuestPort& port, std::uint32_t region) {
-  if (region >= kRegions) throw RequestError(EINVAL, fmt::format("there is no region {}", region));
+  if (region >= kRegions) throw RequestError(EINVAL, fmt::format("no region {}", region));
   return region == kBar0 ? port.bar_bytes() : region == kConfig ? port.config_bytes() : 0;
 }
 
@@ -40,7 +40,7 @@ std::vector<std::byte> VfioUser::region_info(Bytes body) const {
 
 std::vector<std::byte> VfioUser::irq_info(Bytes body) const {
   const auto asked = query_of<IrqInfo>(body);
-  if (asked.index >= kIrqs) throw RequestError(EINVAL, fmt::format("there is no interrupt of type {}", asked.index));
+  if (asked.index >= kIrqs) throw RequestError(EINVAL, fmt::format("unknown interrupt type {}", asked.index));
   const bool there = asked.index == kMsix;
   return bytes_of(IrqInfo{sizeof(IrqInfo), there ? IrqInfo::kEventfd : 0, asked.index, there ? vectors_.vectors() : 0});
 }
@@ -50,7 +50,7 @@ std::vector<std::byte> VfioUser::set_irqs(GuestMessage& message) {
   const auto data = set.flags & IrqSet::kDataMask;
   const auto action = set.flags & IrqSet::kActionMask;
   auto& eventfds = message.descriptors;
-  if (set.index >= kIrqs) throw RequestError(EINVAL, fmt::format("there is no interrupt of type {}", set.index));
+  if (set.index >= kIrqs) throw RequestError(EINVAL, fmt::format("unknown interrupt type {}", set.index));
   if (data != IrqSet::kNone && data != IrqSet::kBool && data != IrqSet::kEventfd)
     throw RequestError(EINVAL, fmt::format("flags {:#x}: the kind of data is not unique", set.flags));
   const auto vectors = set.index == kMsix ? vectors_.vectors() : 0;

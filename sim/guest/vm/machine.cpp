@@ -119,7 +119,7 @@ std::vector<Frame> Machine::step() {
   read_console();
   read_messages();
   read_frames(frames);
-  if (ended) lose(fmt::format("its QEMU ended: {}", describe_end(*ended)));
+  if (ended) lose(fmt::format("QEMU of this guest ended: {}", describe_end(*ended)));
   return frames;
 }
 

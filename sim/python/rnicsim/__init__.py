@@ -12,11 +12,11 @@
     a.write64(abi.reg.kCommandQueueBase, 0x10000)
     a.run(us=1)
 
-What a register or a layout means is docs/device.md; `rnicsim.abi` has its names.
+docs/device.md describes registers and layouts; `rnicsim.abi` has their names.
 
-Time is simulated: it stands still between two calls of run() or wait_interrupt(), which run all devices. An access to a
-register or to memory happens at the present time and takes none; what it costs a CPU is not modelled here. Signals are
-seen to while they run: Ctrl-C ends them at the time that was reached.
+Time is simulated: time passes only in run() and wait_interrupt(), which run all devices. An access to a register or to
+memory takes no time, because the costs of a CPU are not modelled here. Ctrl-C ends run() and wait_interrupt() at the
+present simulated time.
 
 One process is one simulation: SystemC elaborates once and cannot begin anew, so all devices are made by one call of
 device() or pair(), and another raises SimulationError. For a second simulation start a second process; for a fresh
@@ -114,7 +114,7 @@ def _picoseconds(s=0, ms=0, us=0, ns=0, ps=0):
     if duration < 0:
         raise ValueError(f"time does not run backwards: {duration} ps")
     if duration > _LAST_PS - now():
-        raise ValueError(f"simulated time ends at {_LAST_PS // 10**12} s: there are no {duration} ps more")
+        raise ValueError(f"simulated time ends at {_LAST_PS // 10**12} s: {duration} ps more are not possible")
     return duration
 
 
@@ -219,17 +219,17 @@ class Device:
         """The device reaches `memory`, of its own host, at that address of that PASID. ValueError: not a page's, mapped
         already, or where writes are interrupts."""
         if not isinstance(memory, Memory):
-            raise TypeError(f"memory is what allocate() gave, not {memory!r}")
+            raise TypeError(f"memory must be a result of allocate(), not {memory!r}")
         if memory._station is not self._station:
             raise ValueError("the memory is another host's")
         iova, pasid = _number(iova, "IOVA"), _pasid(pasid)
         if iova % Memory.PAGE:
             raise ValueError(f"IOVA {iova:#x} is not a page's")
         if iova + len(memory) >= 1 << 64:
-            raise ValueError(f"IOVA {iova:#x}: some of it is behind the last address")
+            raise ValueError(f"IOVA {iova:#x}: the range ends after the last address")
         window = range(abi.kMsiWindow, abi.kMsiWindow + abi.kMsiWindowSize)
         if pasid == 0 and iova < window.stop and iova + len(memory) > window.start:
-            raise ValueError(f"IOVA {iova:#x}: some of it is kMsiWindow, where writes are interrupts")
+            raise ValueError(f"IOVA {iova:#x}: the range overlaps kMsiWindow, where writes are interrupts")
         self._station.map(memory._buffer, iova, pasid, bool(writable))
 
     def unmap(self, iova, pasid=0):
@@ -312,7 +312,7 @@ class Device:
         self._station.record()
 
     def log(self, *choices):
-        """From now on what happens is told on stderr, a line an event: "info", "debug", "trace", or a level of one
+        """Prints each event on standard error from now on, a line for each: "info", "debug", "trace", or a level of one
         block, "debug:doorbell", as `rnicsim run --log` has them. Without a choice: nothing more."""
         self._station.log([str(choice) for choice in choices] or ["off"])
 

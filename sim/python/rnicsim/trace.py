@@ -93,7 +93,7 @@ class Trace:
         given = dict(hosts=(), kinds=(), qps=(), psns=(), from_ps=None, to_ps=None)
         for name in filter:
             if name not in given:
-                raise TypeError(f"there is no filter '{name}': {', '.join(given)}")
+                raise TypeError(f"unknown filter '{name}': {', '.join(given)}")
         given.update(filter)
         for name in ("hosts", "kinds"):
             if isinstance(given[name], str):
@@ -139,7 +139,7 @@ class Block(collections.abc.Mapping):
 
 def _known(kind):
     if kind not in _KINDS:
-        raise ConfigError(f"there is no kind of event '{kind}'")
+        raise ConfigError(f"unknown kind of event '{kind}'")
     return kind
 
 

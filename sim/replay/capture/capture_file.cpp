@@ -40,7 +40,7 @@ std::vector<CapturedFrame> read_capture(const std::filesystem::path& path) {
   const std::unique_ptr<pcap_t, Closer> file(
       pcap_open_offline_with_tstamp_precision(path.c_str(), PCAP_TSTAMP_PRECISION_NANO, why.data()));
   // libpcap's message does not always name the file.
-  if (!file) throw ConfigError(fmt::format("{}: not a capture that can be read: {}", shown(path.string()), why.data()));
+  if (!file) throw ConfigError(fmt::format("{}: not a readable capture: {}", shown(path.string()), why.data()));
   if (const int link = pcap_datalink(file.get()); link != DLT_EN10MB) {
     const char* const name = pcap_datalink_val_to_name(link);
     throw ConfigError(fmt::format("{}: the frames are {}; Ethernet frames are needed", shown(path.string()),

@@ -22,7 +22,7 @@ bool is_datagram_to_qp1(const WirePacket& packet) {
 // Reason why a manager cannot read the datagram; nullopt: it can.
 std::optional<std::string> oddity(const WirePacket& packet) {
   const auto bytes = packet.payload.bytes();
-  if (!packet.icrc_right) return "its ICRC is wrong";
+  if (!packet.icrc_right) return "the ICRC is wrong";
   if (packet.headers.deth->qkey != kGeneralServicesQkey)
     return fmt::format("Q_Key {:#x} is not QP1's", packet.headers.deth->qkey);
   if (bytes.size() != cm::kMadBytes)

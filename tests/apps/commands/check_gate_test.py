@@ -87,7 +87,7 @@ class Levels(Gate):
 
     def test_statistics_of_several_seeds(self):
         self.statistical()
-        self.assertRegex(self.check(NONE_RUN), r"BROKEN  s: .*/s\.json: No such file or directory; --update makes "
+        self.assertRegex(self.check(NONE_RUN), r"BROKEN  s: .*/s\.json: No such file or directory; --update creates "
                                                 r"this file\n")
         self.update()
         self.assertIn("passed  s\n", self.check(ALL_PASSED))
@@ -127,7 +127,7 @@ class Levels(Gate):
         self.update()
         file = self.cases / "s.json"
         text = file.read_text()
-        for wrong, why in ((text[:-20], "not statistics that --update wrote"), ("{}", "not statistics"),
+        for wrong, why in ((text[:-20], "not statistics written by --update"), ("{}", "not statistics"),
                            (text.replace('"4": {', '"5": {'), "statistics of other seeds than the case's; --update ")):
             file.write_text(wrong)
             self.assertIn(f"BROKEN  s: {file}: {why}", self.check(NONE_RUN))
@@ -346,7 +346,7 @@ class Histories(Gate):
         with sqlite3.connect(self.history / "history.sqlite", isolation_level=None) as other:
             other.execute("BEGIN EXCLUSIVE")
             told = self.refused("check", self.cases, "--history", self.history, "--label", "v2")
-            self.assertEqual(told, f"rnicsim: {self.history}/history.sqlite: database is locked; nothing was written\n")
+            self.assertEqual(told, f"rnicsim: {self.history}/history.sqlite: database is locked; no data was written\n")
             other.execute("ROLLBACK")
         self.assertEqual(self.rows("SELECT label FROM run"), [("v1",)])
 

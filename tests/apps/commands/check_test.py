@@ -128,7 +128,7 @@ class Outcomes(Check):
                      r"passed  good\n",
                      r"BROKEN  no_results: the run wrote no results\n",
                      r"BROKEN  no_toml: .*/no_toml\.toml:1: ",
-                     r"BROKEN  no_trace: .*/no_trace\.trace: No such file or directory; --update makes this file\n",
+                     r"BROKEN  no_trace: .*/no_trace\.trace: No such file or directory; --update creates this file\n",
                      r"BROKEN  no_value: .*/no_value\.toml: property\[0\]\.equals: the results have no value "
                      r"'h0\.nic\.port\.tx_frame'; did you mean h0\.nic\.port\.tx_frames\?\n",
                      r"BROKEN  unknown: .*/unknown/case\.toml: workloads: unknown key; did you mean workload",
@@ -233,7 +233,7 @@ class Limits(Check):
         pids = self.spin("1500 ms")
         self.workload("good")
         text = self.check(NOT_ALL)
-        self.assertIn("BROKEN  spin: no end after 1.5 s, its limit\n", text)
+        self.assertIn("BROKEN  spin: not ended after 1.5 s (limit)\n", text)
         self.assertIn("passed  good\n", text)
         self.assert_ended(pids)
 
@@ -244,8 +244,8 @@ class Limits(Check):
         self.put("right.toml", sleeps.format(limit="6 s", more="status = 124\n"))
         self.put("bench.toml", WORKLOAD.format(sets="") + 'simulated_limit = "1 us"\n')
         text = self.check(NOT_ALL)
-        self.assertIn("FAILED  bench: no end after 1 us of simulated time, its simulated_limit\n", text)
-        self.assertIn("FAILED  long: no end after 2 s of simulated time, its simulated_limit\n", text)
+        self.assertIn("FAILED  bench: not ended after 1 us of simulated time (simulated_limit)\n", text)
+        self.assertIn("FAILED  long: not ended after 2 s of simulated time (simulated_limit)\n", text)
         self.assertIn("passed  right\n", text)
 
     def test_told_to_end(self):
@@ -304,7 +304,8 @@ class Update(Check):
         self.traced("a")
         result = apps.call("check", self.path, "--update")
         self.assertEqual(result.status, NONE_RUN)
-        self.assertRegex(result.err, "^rnicsim: --update asks before writing, and there is no terminal; --yes .*\n$")
+        self.assertRegex(result.err,
+                         "^rnicsim: --update asks before writing, but standard input is no terminal; --yes .*\n$")
         self.assertFalse((self.path / "a.trace").exists())
 
     def test_what_no_file_mends(self):

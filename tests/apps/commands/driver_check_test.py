@@ -68,8 +68,8 @@ class DriverCheck(unittest.TestCase):
     def test_bench(self):
         result = apps.call("bench", "write-4k", "--check", "--set", "measure.duration=1ms")
         self.assert_right(result)
-        self.assertIn("registers touched: kMagic ", result.err)
-        self.assertIn("commands never touched: ", result.err)
+        self.assertIn("registers used: kMagic ", result.err)
+        self.assertIn("commands never used: ", result.err)
 
     def test_mistake(self):
         program = str(apps.built("overrun", PROGRAM, "-libverbs"))
@@ -78,7 +78,7 @@ class DriverCheck(unittest.TestCase):
         self.assertEqual(plain.status, 0, plain)
         self.assertEqual(checked.status, 1, checked)
         found = re.search(r"^rnicsim: check: h0: \S+ \w+: record_not_updated: completion queue \d+ overruns with "
-                          r"consumer 0 in its record: .* \(docs/device.md, Completion queue\)\n"
+                          r"consumer 0 in the doorbell record: .* \(docs/device.md, Completion queue\)\n"
                           r"(  .*(write|read) of \d+ bytes .*\n){10}", checked.err, re.MULTILINE)
         self.assertTrue(found, checked)
         self.assertEqual(self.judged(checked)["h0"][1], 1, checked)

@@ -56,7 +56,7 @@ class Record(apps.TestCase):
         good, bad = self.record("good"), self.path / "bad"
         self.assertIn("absent: No such file or directory", self.diff(good, self.path / "absent", UNREADABLE))
         for content, why in ((b"", "an empty file"), (b"#!/bin/sh\n", "not a trace"),
-                             (good.read_bytes()[:-8], "was cut")):
+                             (good.read_bytes()[:-8], "is truncated")):
             bad.write_bytes(content)
             self.assertRegex(self.diff(good, bad, UNREADABLE), why)
 
@@ -78,7 +78,7 @@ class Record(apps.TestCase):
         apps.finish(process)
         text = self.diff(file, file, UNREADABLE)
         self.assertGreater(int(re.search(r"after (\d+) events", text).group(1)), 1000)
-        self.assertIn("the run died, or the file was cut", text)
+        self.assertIn("the run was killed, or the file is truncated", text)
 
     def test_the_audit(self):
         for program in ("ib_write_bw -n 200", "ib_send_lat -e -n 50", "ib_read_bw -n 100"):

@@ -130,7 +130,7 @@ class OtherParameters(Replay):
         trace = self.record("--", "ib_write_bw", "-n", "200")
         result = apps.call("replay", trace, "--as-possible", "--fault", "drop=1,host=h1")
         self.assertEqual(result.status, 1, result)
-        self.assertRegex(result.err, r"\Arnicsim: \S+: h\d: .* waits for .*; this event never came\n\Z")
+        self.assertRegex(result.err, r"\Arnicsim: \S+: h\d: .* waits for .*; the event did not occur\n\Z")
 
     def test_the_configuration_of_the_replay_is_recorded(self):
         trace = self.record("--", "ibv_rc_pingpong", "-g", "1", "-n", "10")

@@ -32,6 +32,18 @@ class Results(apps.TestCase):
     def test_the_schema_is_one(self):
         jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
+    def test_every_property_has_a_description(self):
+        def missing(schema, path):
+            for name, value in schema.get("properties", {}).items():
+                if not value.get("description"):
+                    yield f"{path}/{name}"
+                yield from missing(value, f"{path}/{name}")
+            if "items" in schema:
+                yield from missing(schema["items"], path)
+
+        parts = {"": SCHEMA, **SCHEMA["$defs"]}
+        self.assertEqual([each for name, part in parts.items() for each in missing(part, name)], [])
+
     def test_run(self):
         results, result = self.validated("run", "--topology", "star:2", "--fault", "drop=1e-6", "--waterfall",
                                          "--on", "h0", "ib_write_bw -n 100", "--on", "h1", "ib_write_bw -n 100 h0",

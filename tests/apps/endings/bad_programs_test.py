@@ -87,7 +87,7 @@ class CommandLine(LeavesNothing):
         self.check("run", says="no program")
 
     def test_unknown_command(self):
-        self.check("rnu", says="there is no command 'rnu'; did you mean run?")
+        self.check("rnu", says="unknown command 'rnu'; did you mean run?")
 
     def test_unknown_time_mode(self):
         self.check("run", "--time=fast", "--", "true", says="'fast' is none of")

@@ -3,8 +3,8 @@
 """
 Another user of the machine must not be able to act as the host of a user's programs by taking a simulation's names.
 
-The other user is `nobody`, which needs root; tests without another user run for every user. All tests run in a separate
-network namespace where possible, so that no other simulation of this user is found.
+Tests with another user need root; the other tests run for every user. All tests run in a separate network namespace
+where possible, so that no other simulation of this user is found.
 
 usage: local_users_test.py path/to/rnicsim
 """
@@ -151,14 +151,15 @@ class Names(LocalUsers):
     def test_a_taken_one_says_by_whom(self):
         server, _ = self.serve()
         error = self.refused("serve")
-        self.assertIn(f"cannot listen for programs at {self.name}: your process {server.pid} listens there", error)
+        self.assertIn(f"cannot listen for programs at {self.name}: your process {server.pid} listens at this socket",
+                      error)
         self.assertIn("RNICSIM_SOCKET", error)
         self.end(server)
 
     @unittest.skipUnless(IS_ROOT, "another user is needed")
     def test_another_users_is_told(self):
         listener = self.foreign_listener()
-        self.assertIn(f"process {listener.pid} of user {NOBODY} listens there", self.refused("serve"))
+        self.assertIn(f"process {listener.pid} of user {NOBODY} listens at this socket", self.refused("serve"))
         for arguments in (("env", "h0"), ("shell", "h0", "-c", "true")):
             error = self.refused(*arguments)
             self.assertIn(f"process {listener.pid} of user {NOBODY} listens at {self.name}", error)

@@ -97,7 +97,7 @@ def test_what_is_refused(tmp_path):
         trace.open(tmp_path / "text")
     run = trace.open(GOLDEN / "rc_send.trace")
     for error, told, filter in ((trace.ConfigError, "no host 'h7'", {"hosts": ["h7"]}),
-                                (trace.ConfigError, "no kind of event 'packets'", {"kinds": ["packets"]}),
+                                (trace.ConfigError, "unknown kind of event 'packets'", {"kinds": ["packets"]}),
                                 (TypeError, "no filter 'host'", {"host": ["h0"]}),
                                 (TypeError, "list of names", {"hosts": "h0"}),
                                 (ValueError, "qps: 16777216", {"qps": [1 << 24]}),

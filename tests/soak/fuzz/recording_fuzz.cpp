@@ -38,7 +38,7 @@ void read(const std::string& file) {
   Duration last;
   while (const auto event = reader.next()) {
     require(event->at >= last, "time runs backward in a trace");
-    require(event->host < reader.header().hosts.size(), "an event of a host that is not there");
+    require(event->host < reader.header().hosts.size(), "an event of an unknown host");
     last = event->at;
     require(!sim::to_text(*event, reader.header().hosts).empty(), "an event without text");
     sim::qp_of(*event);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Finds comments whose subject is missing: a comment that begins with Of, What, Who, That or Its, or that contains the
-word who, nobody or somebody. CONTRIBUTING.md has the rule (Plain words).
+"""Finds comments whose subject is missing: a comment that begins with a word of BEGINS or contains a word of
+CONTAINS. Docstrings of Python count as comments. CONTRIBUTING.md has the rule (Plain words).
 
 comment_exceptions.txt lists the comments that may stay, one a line: the file, a colon, the comment's line. Nothing is
 added to the list. The test fails if a line of the list is not needed any more.
@@ -44,9 +44,16 @@ def c_comments(text):
 
 
 def python_comments(text):
+    """Comments and docstrings."""
+    before = tokenize.NEWLINE
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string.lstrip("#! ")
+        elif token.type == tokenize.STRING and before in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
+            for number, line in enumerate(token.string.split("\n"), token.start[0]):
+                yield number, line.strip(' \t"\'')
+        if token.type not in (tokenize.COMMENT, tokenize.NL):
+            before = token.type
 
 
 def script_comments(kind, text):
@@ -98,7 +105,7 @@ def self_test():
         ("c", 'auto a = "// Who";\nauto b = R"(\n// Who\n)";\nauto c = \'"\';  // Who\n', [5]),
         ("c", "auto million = 1'000'000;  // somebody's\n", [1]),
         ("c", "// the one who waits\n// the one whole\n", [1]),
-        ("python", '"""Of a docstring."""\na = "# Of a string"  # Of a comment\n#! Who\n', [2, 3]),
+        ("python", '"""Of a docstring."""\na = "# Of a string"  # Of a comment\n#! Who\n', [1, 2, 3]),
         ("shell", "#!/bin/sh\n# Of it\necho \"# Who\" '# Who' ${#} $# a#Who \\# Who # Who\n", [2, 3]),
         ("shell", "echo \"it's\"  # nobody\n", [1]),
         ("cmake", 'set(a "# Of")  # Of\n#[[ Of ]]\n# That is good\nset(b [=[ # Of ]] ]=])\n', [1]),

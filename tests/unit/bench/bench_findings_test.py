@@ -105,7 +105,7 @@ class Findings(unittest.TestCase):
             self.assertEqual(pause["because"], "port.h0.tx")
             self.assertTrue(0.5 < pause["share"] <= 1, pause)
         self.assertEqual([pause["share"] for pause in pauses], sorted((p["share"] for p in pauses), reverse=True))
-        self.assertRegex(text, r"\ns0 pauses h\d, priority 0, for [\d.]+ % of the time, because of its port\.h0\.tx\n")
+        self.assertRegex(text, r"\ns0 pauses h\d, priority 0, for [\d.]+ % of the time, because of port\.h0\.tx\n")
 
     def test_pauses_go_on_from_switch_to_switch(self):
         # h1..h3 are at h0's leaf, h4..h7 at leaf1; all hops but the last are paused.

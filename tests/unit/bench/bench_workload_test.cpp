@@ -284,7 +284,8 @@ TEST_F(BenchWorkload, Hosts) {
   EXPECT_EQ(error(between("\"h0..h3\"", "\"h0..h3\"")), "flow[0].to: pairwise would connect h0 with itself");
   EXPECT_EQ(error(between("\"h0..h3\"", "\"h4..h6\"")),
             "flow[0].to: pairwise needs as many hosts in from as in to, or a multiple: there are 4 and 3");
-  EXPECT_EQ(error(between("\"h0\"", "\"h0\"", "connect = \"all\"")), "flow[0].to: another host than from is needed");
+  EXPECT_EQ(error(between("\"h0\"", "\"h0\"", "connect = \"all\"")),
+            "flow[0].to: no host is left: `from` and `to` name the same host");
   EXPECT_EQ(error(between("\"a\"", "\"h1\"")), "flow[0].from: no host is called 'a'; the topology has h0 to h1");
   for (const char* bad : {"\"h1..\"", "\"..h1\"", "\"h3..h1\"", "\"h1..g4\"", "\"h0..h100000\"", "\"\"", "[]", "3",
                           "[3]", "\"h0..h4096\"", "[\"h0\", \"h0..h1\"]"})
@@ -425,12 +426,12 @@ TEST_F(BenchWorkload, Addresses) {
                 HasSubstr("flow[0].address.slots: 1..137438953472 is needed, not "))
         << bad;
   EXPECT_EQ(flow_error("address = { slots = 17 }\nmr_size = \"64 KiB\"\n"),
-            "flow[0].address.slots: 1..16 is needed, not 17: there is room for no more");
+            "flow[0].address.slots: 1..16 is needed, not 17: the memory has no further places");
   EXPECT_EQ(flow_error("address = { slots = 17 }\nmr_size = \"64 KiB\"\nmrs = 2\n"), "no error");
   EXPECT_EQ(flow_error("address = { slots = 1000000 }\n"), "no error");
   EXPECT_EQ(flow_error("address = { slots = 1000, stride = \"8 B\" }\n"), "no error");
   EXPECT_EQ(flow_error("address = { slots = 137438953472, stride = \"1 TiB\" }\n"),
-            "flow[0].address.slots: 1..2 is needed, not 137438953472: there is room for no more");
+            "flow[0].address.slots: 1..2 is needed, not 137438953472: the memory has no further places");
   EXPECT_EQ(flow_error("ping_pong = true\nshare = true\n"), "flow[0].share: cannot be combined with ping_pong");
 }
 

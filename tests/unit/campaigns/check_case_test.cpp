@@ -222,7 +222,7 @@ TEST_F(CaseReader, MistakesOfLevels) {
   expect_refused(run + "compare = \"order\"\n" + trace + "times = \"1 %\"",
                  "trace.times: cannot be combined with compare = \"order\"");
   expect_refused(run + "[statistics]\nfile = \"a\"\n" + seeds + tolerance,
-                 "statistics: compare = \"statistical\" is needed with it, or a [trace]");
+                 "statistics: this key needs compare = \"statistical\" or a [trace]");
   expect_refused(statistics(tolerance), "statistics.seeds: is missing");
   for (const char* wrong : {"[1]", "[]", "[1, 1]", "3"})
     expect_refused(statistics(tolerance + "seeds = " + wrong),
@@ -244,7 +244,7 @@ TEST_F(CaseReader, MistakesOfLevels) {
 TEST_F(CaseReader, AnotherSchemaAndNoToml) {
   EXPECT_THAT([&] { read("run = \"a\""); }, ThrowsMessage<ConfigError>(EndsWith("one.toml: schema: is missing")));
   EXPECT_THAT([&] { read("schema = 2\nrun = \"a\"\nfuture = 1"); },
-              ThrowsMessage<ConfigError>(EndsWith("schema: 2 is another version; this rnicsim reads version 1")));
+              ThrowsMessage<ConfigError>(EndsWith("version schema: 2 is not supported; this rnicsim reads version 1")));
   EXPECT_THAT([&] { read("schema = 1\nrun = "); }, ThrowsMessage<ConfigError>(HasSubstr("one.toml:2: ")));
   EXPECT_THAT([&] { read_case(folder / "absent.toml", "absent"); },
               ThrowsMessage<ConfigError>(EndsWith("absent.toml: not a file")));

@@ -136,7 +136,7 @@ TEST_F(HistoryFile, WhatIsNoHistoryIsLeftAsItIs) {
   ASSERT_EQ(sqlite3_open(file.c_str(), &other), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(other, "PRAGMA user_version = 9", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(other);
-  expect_refused("version 9 of histories; this rnicsim knows version 1");
+  expect_refused("the history has version 9; this rnicsim reads version 1");
 }
 
 TEST_F(HistoryFile, CutShortItIsRefused) {
@@ -172,7 +172,7 @@ TEST_F(HistoryFile, LockedByAnother) {
   Database waiting(folder, Database::Access::add);
   ASSERT_EQ(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
   EXPECT_THAT([&] { waiting.add("b", results(2)); },
-              ThrowsMessage<ConfigError>(EndsWith("history.sqlite: database is locked; nothing was written")));
+              ThrowsMessage<ConfigError>(EndsWith("history.sqlite: database is locked; no data was written")));
   ASSERT_EQ(sqlite3_exec(other, "ROLLBACK", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(other);
   waiting.add("c", results(3));

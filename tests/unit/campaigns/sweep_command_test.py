@@ -102,8 +102,8 @@ class Sweep(unittest.TestCase):
 
         self.recording()
         of = 'recording = "own.trace"\n'
-        refused(of + "[vary]\nflow.qps = [1, 2]\n", "flow.qps: a recording has this already")
-        refused(of + 'topology = "star:4"\n', "topology: a recording has this already")
+        refused(of + "[vary]\nflow.qps = [1, 2]\n", "flow.qps: the recording already sets this value")
+        refused(of + 'topology = "star:4"\n', "topology: the recording already sets this value")
         refused(of + 'workload = "write-4k"\n', "cannot be combined with workload")
         refused(of + "waterfall = true\n", "waterfall: the replay of a recording has no waterfall")
         refused(of + "[vary]\nnic.no_such_key = [1, 2]\n", "nic.no_such_key")

@@ -62,10 +62,10 @@ class Help(unittest.TestCase):
 
     def test_what_is_no_command(self):
         for words, why in (((), "a command is missing"), (("rnu",), "'rnu'; did you mean run?"),
-                           (("complet",), "no command 'complet'; see"), (("help", "rnu"), "did you mean run?"),
-                           (("help", "run", "top"), "help accepts one command"),
-                           (("--log", "debug", "run"), "no option '--log' before a command"),
-                           (("--versoin",), "no option '--versoin' before a command")):
+                           (("complet",), "unknown command 'complet'; see"), (("help", "rnu"), "did you mean run?"),
+                           (("help", "run", "top"), "help needs at most one command"),
+                           (("--log", "debug", "run"), "unknown option '--log' before a command"),
+                           (("--versoin",), "unknown option '--versoin' before a command")):
             with self.subTest(words):
                 status, out, err = run(RNICSIM, *words)
                 self.assertEqual((status, out, err.count("\n")), (2, "", 1), err)

@@ -152,11 +152,11 @@ TEST_F(ConfigFaults, Outages) {
   EXPECT_FALSE(of_option("drop").outage);
   for (const char* text : {"link_down", "link_down,host=h0", "fatal,at=1ms"})
     EXPECT_THAT(option_error(text), HasSubstr("needs 'host' and 'at'")) << text;
-  EXPECT_THAT(option_error("fatal,host=h0,at=1ms,for=1ms"), HasSubstr("for: fatal has no such key"));
-  EXPECT_THAT(option_error("link_down=0.5,host=h0,at=1ms"), HasSubstr("probability: link_down has no such key"));
+  EXPECT_THAT(option_error("fatal,host=h0,at=1ms,for=1ms"), HasSubstr("for: unknown key of fatal"));
+  EXPECT_THAT(option_error("link_down=0.5,host=h0,at=1ms"), HasSubstr("probability: unknown key of link_down"));
   EXPECT_THAT(option_error("link_down,host=h0,at=1"), HasSubstr("'1' is not a time with its unit"));
   EXPECT_THAT(option_error("link_down,host=h9,at=1ms"), HasSubstr("no host is called 'h9'"));
-  EXPECT_THAT(option_error("drop,at=1ms"), HasSubstr("at: drop has no such key"));
+  EXPECT_THAT(option_error("drop,at=1ms"), HasSubstr("at: unknown key of drop"));
   EXPECT_THAT(option_error("link_dwn,host=h0,at=1ms"), HasSubstr("mean link_down?"));
 }
 
@@ -210,14 +210,14 @@ TEST_F(ConfigFaults, MistakesInAFile) {
   EXPECT_THAT(table_error("action = \"delay\"\nby = 2\n"), HasSubstr("by: '2' is not a time with its unit"));
   EXPECT_THAT(table_error("action = \"reorder\"\nby = \"2 us\"\n"), HasSubstr("by: '2 us' is not a number"));
   EXPECT_THAT(table_error("action = \"reorder\"\nlimit = 3\n"), HasSubstr("limit: '3' is not a time"));
-  EXPECT_THAT(table_error("action = \"drop\"\nby = \"2 us\"\n"), HasSubstr("by: drop has no such key"));
+  EXPECT_THAT(table_error("action = \"drop\"\nby = \"2 us\"\n"), HasSubstr("by: unknown key of drop"));
   EXPECT_THAT(table_error("action = \"drop\"\nhost = \"h7\"\n"), HasSubstr("no host is called 'h7'"));
   EXPECT_THAT(table_error("action = \"drop\"\nopcode = \"ACKNOWLEGE\"\n"), HasSubstr("mean ACKNOWLEDGE?"));
   EXPECT_THAT(table_error("action = \"drop\"\nnth = 0\n"), HasSubstr("nth: '0' is out of range: at least 1"));
   EXPECT_THAT(table_error("action = \"drop\"\nnth = 1.5\n"), HasSubstr("'1.5' is neither a whole number"));
   EXPECT_THAT(table_error("action = \"drop\"\nnth = [1, [2]]\n"), HasSubstr("nth"));
   EXPECT_THAT(table_error("action = \"drop\"\nnth = []\n"), HasSubstr("nth"));
-  EXPECT_THAT(table_error("action = \"drop\"\nnth = \"5-3\"\n"), HasSubstr("ends before it begins"));
+  EXPECT_THAT(table_error("action = \"drop\"\nnth = \"5-3\"\n"), HasSubstr("the end of the range is before its begin"));
   EXPECT_THAT(table_error("action = \"drop\"\nqp = 0x1000000\n"), HasSubstr("at most 16777215"));
   EXPECT_THAT(table_error("action = \"drop\"\nqp = \"1-2\"\n"), HasSubstr("one number"));
   EXPECT_THAT(table_error("action = \"drop\"\ncm = \"DEEP\"\n"), HasSubstr("mean DREP?"));

@@ -101,7 +101,7 @@ TEST_F(AccessMistakes, CommandQueueOfAnotherByteOrder) {
   enable();
   const auto queue = a().host.allocate(4096);
   a().host.mmio(abi::reg::kCommandQueueBase, little(queue));
-  expect_finding(FindingKind::wrong_endianness, {"kCommandQueueBase", "in big-endian order it is 0x10000000"});
+  expect_finding(FindingKind::wrong_endianness, {"kCommandQueueBase", "in big-endian order the address is 0x10000000"});
 }
 
 TEST_F(AccessMistakes, CommandQueueNotAligned) {
@@ -155,7 +155,7 @@ TEST_F(AccessMistakes, VectorMaskedForEver) {
   expect_nothing();  // the vector may still be unmasked
   run(10'000);
   a().host.mmio_read(abi::reg::kStatus);
-  expect_finding(FindingKind::interrupt_masked, {"vector 2", "masked", "waits"});
+  expect_finding(FindingKind::interrupt_masked, {"vector 2", "masked", "stays pending"});
 }
 
 TEST_F(AccessMistakes, VectorUnmaskedInTime) {
@@ -175,12 +175,12 @@ TEST_F(AccessMistakes, TellsWhatWasTouched) {
   bring_up();
   EXPECT_FALSE(read(abi::reg::kStatus, 8));
   const auto text = check().burndown();
-  EXPECT_NE(text.find("registers touched: kCommandQueueBase 1, kCommandDoorbell "), std::string::npos) << text;
-  EXPECT_NE(text.find("registers never touched: kMagic, "), std::string::npos) << text;
-  EXPECT_NE(text.find("registers asked for in vain: kStatus 1"), std::string::npos) << text;
-  EXPECT_NE(text.find("doorbells never touched: kSendDoorbell, "), std::string::npos) << text;
-  EXPECT_NE(text.find("commands touched: initialize 1, map_icm 4, "), std::string::npos) << text;
-  EXPECT_EQ(text.find("in vain: query"), std::string::npos) << text;
+  EXPECT_NE(text.find("registers used: kCommandQueueBase 1, kCommandDoorbell "), std::string::npos) << text;
+  EXPECT_NE(text.find("registers never used: kMagic, "), std::string::npos) << text;
+  EXPECT_NE(text.find("registers refused: kStatus 1"), std::string::npos) << text;
+  EXPECT_NE(text.find("doorbells never used: kSendDoorbell, "), std::string::npos) << text;
+  EXPECT_NE(text.find("commands used: initialize 1, map_icm 4, "), std::string::npos) << text;
+  EXPECT_EQ(text.find("refused: query"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ TEST_F(CommandMistakes, DoorbellOfAnotherByteOrder) {
   a().host.put(a().command_queue(), entry_of(16));
   a().host.mmio(abi::reg::kCommandDoorbell, little(1u));
   expect_finding(FindingKind::wrong_endianness,
-                 {"kCommandDoorbell is given 0x1000000", "in big-endian order it is 0x1"});
+                 {"kCommandDoorbell announces 0x1000000", "in big-endian order the bits are 0x1"});
 }
 
 TEST_F(CommandMistakes, DoorbellBeforeTheEntry) {
@@ -62,12 +62,12 @@ TEST_F(CommandMistakes, InputBytesOfAnotherByteOrder) {
   auto entry = entry_of(16);
   entry.input_bytes = 16u << 24;
   EXPECT_EQ(a().run_entry(entry), CommandStatus::bad_input_length);
-  expect_finding(FindingKind::wrong_endianness, {"input_bytes is 0x10000000", "it is 16"});
+  expect_finding(FindingKind::wrong_endianness, {"input_bytes 0x10000000", "the value is 16"});
 }
 
 TEST_F(CommandMistakes, ObjectOfAnotherByteOrder) {
   EXPECT_EQ(a().command(header(CommandOpcode::query_qp, kQpn << 24)), CommandStatus::bad_resource);
-  expect_finding(FindingKind::wrong_endianness, {"0x11000000 is no queue pair", "it is 17"});
+  expect_finding(FindingKind::wrong_endianness, {"0x11000000 is no queue pair", "the number is 17"});
 }
 
 TEST_F(CommandMistakes, MailboxRewrittenInFlight) {
@@ -92,7 +92,7 @@ TEST_F(CommandMistakes, EntryRewrittenInFlight) {
   entry.token = 77;
   a().host.put(a().command_queue(), entry);
   run(10);
-  expect_finding(FindingKind::mailbox_rewritten, {"command entry 0", "its entry changed", "gave it back"});
+  expect_finding(FindingKind::mailbox_rewritten, {"command entry 0", "the entry changed", "returned the entry"});
 }
 
 TEST_F(CommandMistakes, ReservedBytesOfAMailbox) {
@@ -112,12 +112,12 @@ TEST_F(CommandMistakes, OwnerBitsOfANewRing) {
   cq.context.eqn = 1;
   for (int i = 0; i < 6; ++i) a().host.at(cq.context.ring + 64 * i)[63] = std::byte{abi::Cqe::kInitialOwner};
   EXPECT_EQ(a().command(cq), CommandStatus::ok);
-  expect_finding(FindingKind::owner_bits, {"completion queue 5", "2 of the 8 entries", "from entry 6 on"});
+  expect_finding(FindingKind::owner_bits, {"completion queue 5", "2 of the 8 entries", "the first is entry 6"});
 }
 
 TEST_F(CommandMistakes, DestroyedInUse) {
   EXPECT_EQ(a().command(header(CommandOpcode::destroy_cq, kSendCqn)), CommandStatus::resource_busy);
-  expect_finding(FindingKind::in_use, {"destroy_cq 1", "another object needs it"});
+  expect_finding(FindingKind::in_use, {"destroy_cq 1", "another object still uses"});
 }
 
 TEST_F(CommandMistakes, DoorbellOfADestroyedQueuePair) {
@@ -138,7 +138,7 @@ TEST_F(CommandMistakes, KeyOfAnotherByteOrder) {
   a().post_send(
       {.opcode = abi::SendOpcode::write, .length = 8, .remote = at_b(), .lkey = 0x55070000, .blueflame = false});
   run(20);
-  expect_finding(FindingKind::wrong_endianness, {"key 0x55070000", "it is 0x755"});
+  expect_finding(FindingKind::wrong_endianness, {"key 0x55070000", "the key is 0x755"});
 }
 
 TEST_F(CommandMistakes, UnknownKey) {

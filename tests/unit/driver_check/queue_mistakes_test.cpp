@@ -66,39 +66,39 @@ class QueueMistakes : public CheckedPair {
 
 TEST_F(QueueMistakes, DoorbellBeforeAFirstWqe) {
   ring(1);
-  expect_finding(FindingKind::stale_wqe, {"queue pair 17, WQE 0", "blank"});
+  expect_finding(FindingKind::stale_wqe, {"queue pair 17, WQE 0", "block in memory is empty"});
 }
 
 TEST_F(QueueMistakes, DoorbellBeforeTheWqeOfALaterLap) {
   lap();
   expect_nothing();
   ring(65);
-  expect_finding(FindingKind::stale_wqe, {"queue pair 17, WQE 64", "still has WQE 0 of the lap before"});
+  expect_finding(FindingKind::stale_wqe, {"queue pair 17, WQE 64", "still has the older WQE 0"});
 }
 
 TEST_F(QueueMistakes, WqeOfAnotherPlace) {
   post(nop(7));
-  expect_finding(FindingKind::unsound_wqe, {"WQE 0", "it says that it is WQE 7 of queue pair 17"});
+  expect_finding(FindingKind::unsound_wqe, {"WQE 0", "the WQE in memory has index 7 and names queue pair 17"});
 }
 
 TEST_F(QueueMistakes, WqeOfAnotherByteOrder) {
   lap();
   post(nop(64 << 8));
-  expect_finding(FindingKind::wrong_endianness, {"wqe_index says 0x4000", "it is 64"});
+  expect_finding(FindingKind::wrong_endianness, {"wqe_index is 0x4000", "the index is 64"});
 }
 
 TEST_F(QueueMistakes, WqeWithoutLength) {
   auto wqe = nop(0);
   wqe[7] = std::byte{0};
   post(wqe);
-  expect_finding(FindingKind::unsound_wqe, {"it says that it has 0 bytes"});
+  expect_finding(FindingKind::unsound_wqe, {"invalid length of 0 bytes"});
 }
 
 TEST_F(QueueMistakes, WqeOfNoOpcode) {
   auto wqe = nop(0);
   wqe[3] = std::byte{0x77};
   post(wqe);
-  expect_finding(FindingKind::unsound_wqe, {"no such opcode"});
+  expect_finding(FindingKind::unsound_wqe, {"unknown opcode"});
 }
 
 TEST_F(QueueMistakes, ReservedBytesLeftFromALapBefore) {
@@ -106,7 +106,7 @@ TEST_F(QueueMistakes, ReservedBytesLeftFromALapBefore) {
   auto wqe = nop(64);
   wqe[1] = std::byte{0xaa};
   post(wqe);
-  expect_finding(FindingKind::reserved_bytes, {"WQE 64 (nop)", "0x01 of its ControlSegment is 0xaa", "lap before"});
+  expect_finding(FindingKind::reserved_bytes, {"WQE 64 (nop)", "0x01 of ControlSegment is 0xaa", "older WQE"});
 }
 
 TEST_F(QueueMistakes, ReservedBytesOfTheRemoteAddress) {
@@ -121,7 +121,7 @@ TEST_F(QueueMistakes, ReservedBytesOfTheRemoteAddress) {
   control.qpn_flags = kQpn << 8;
   a().host.put(a().send_ring + 64, control);
   ring(2);
-  expect_finding(FindingKind::reserved_bytes, {"WQE 1 (write)", "0x0f of its RemoteAddressSegment"});
+  expect_finding(FindingKind::reserved_bytes, {"WQE 1 (write)", "0x0f of RemoteAddressSegment"});
 }
 
 TEST_F(QueueMistakes, DoorbellPastTheRing) {
@@ -132,14 +132,14 @@ TEST_F(QueueMistakes, DoorbellPastTheRing) {
 TEST_F(QueueMistakes, ProducerOfAnotherByteOrder) {
   std::memcpy(a().host.at(a().send_ring), nop(0).data(), 64);
   a().write_be(page() + abi::uar::kSendDoorbell, std::uint64_t{kQpn} << 32 | 1u << 24);
-  expect_finding(FindingKind::wrong_endianness, {"queue pair 17: producer", "in big-endian order it is 1"});
+  expect_finding(FindingKind::wrong_endianness, {"queue pair 17: producer", "in big-endian order the value is 1"});
 }
 
 TEST_F(QueueMistakes, QueueOfAnotherByteOrder) {
   std::array<std::byte, 8> bytes{};
   std::ranges::copy(little(kQpn), bytes.begin());
   a().host.mmio(page() + abi::uar::kSendDoorbell, bytes);
-  expect_finding(FindingKind::wrong_endianness, {"is no queue pair", "in big-endian order it is 17"});
+  expect_finding(FindingKind::wrong_endianness, {"is no queue pair", "in big-endian order the number is 17"});
 }
 
 TEST_F(QueueMistakes, DoorbellOfNoQueuePair) {
@@ -149,7 +149,7 @@ TEST_F(QueueMistakes, DoorbellOfNoQueuePair) {
 
 TEST_F(QueueMistakes, DoorbellOnAForeignPage) {
   a().write_be(page() + abi::kUarPageSize + abi::uar::kSendDoorbell, std::uint64_t{kQpn} << 32 | 1);
-  expect_finding(FindingKind::wrong_page, {"queue pair 17", "UAR page 4", "its page is 3"});
+  expect_finding(FindingKind::wrong_page, {"queue pair 17", "UAR page 4", "the object belongs to page 3"});
 }
 
 TEST_F(QueueMistakes, DoorbellInReset) {
@@ -170,7 +170,7 @@ TEST_F(QueueMistakes, ConsumerOfAnotherByteOrder) {
   a().consumes = false;
   a().host.put(a().cq_record(kSendCqn), little(std::uint64_t{5}));
   half_fill();
-  expect_finding(FindingKind::wrong_endianness, {"completion queue 1: consumer", "in big-endian order it is 5"});
+  expect_finding(FindingKind::wrong_endianness, {"completion queue 1: consumer", "in big-endian order the value is 5"});
 }
 
 TEST_F(QueueMistakes, ArmPastTheProducer) {
@@ -180,7 +180,7 @@ TEST_F(QueueMistakes, ArmPastTheProducer) {
 
 TEST_F(QueueMistakes, ArmOfAnotherByteOrder) {
   arm(kSendCqn, 3u << 24);
-  expect_finding(FindingKind::wrong_endianness, {"arm of completion queue 1", "in big-endian order it is 3"});
+  expect_finding(FindingKind::wrong_endianness, {"arm of completion queue 1", "in big-endian order the value is 3"});
 }
 
 TEST_F(QueueMistakes, EventConsumerPastTheProducer) {
@@ -210,7 +210,7 @@ TEST_F(QueueMistakes, OverrunWithARecordThatNeverMoves) {
     run(3);
     a().poll(kSendCqn);
   }
-  expect_finding(FindingKind::record_not_updated, {"completion queue 1 overruns with consumer 0", "never moved"});
+  expect_finding(FindingKind::record_not_updated, {"completion queue 1 overruns with consumer 0", "never changed"});
 }
 
 TEST_F(QueueMistakes, OverrunWithEntriesOfADestroyedQueuePair) {
@@ -221,7 +221,7 @@ TEST_F(QueueMistakes, OverrunWithEntriesOfADestroyedQueuePair) {
   a().connect(b(), 3);
   half_fill();
   expect_finding(FindingKind::record_not_updated,
-                 {"completion queue 1 overruns", "40 of the", "queue pairs that were destroyed, such as 17"});
+                 {"completion queue 1 overruns", "40 of the", "destroyed queue pairs, for example 17"});
 }
 
 TEST_F(QueueMistakes, ArmForACqeWithoutItsOwnerBit) {
@@ -231,7 +231,8 @@ TEST_F(QueueMistakes, ArmForACqeWithoutItsOwnerBit) {
   EXPECT_EQ(a().host.get<abi::Cqe>(a().cq_ring(kSendCqn)).qpn, kQpn);  // the CQE's body has arrived
   EXPECT_FALSE(a().poll(kSendCqn));
   arm(kSendCqn, 1);
-  expect_finding(FindingKind::body_before_owner, {"arm of completion queue 1: consumer 1, and entry 0"});
+  expect_finding(FindingKind::body_before_owner,
+                 {"arm of completion queue 1: consumer 1, but the owner bit of entry 0"});
 }
 
 // With owner_delay an entry's owner bit lands late: a driver that looks at another field takes the entry too early.
@@ -251,7 +252,7 @@ TEST_F(QueueMistakes, CqeTakenBeforeItsOwnerBit) {
     a().post_raw(nop(a().send_producer()), true);
     run(3);
   }
-  expect_finding(FindingKind::body_before_owner, {"completion queue 1", "does not have its owner bit"});
+  expect_finding(FindingKind::body_before_owner, {"completion queue 1", "is not valid yet"});
 }
 
 TEST_F(QueueMistakes, BodyReadBeforeTheOwnerBit) {
@@ -278,14 +279,16 @@ TEST_F(QueueMistakes, ReceivesPastTheRing) {
   a().host.put(a().record(), record);
   b().post_send({.opcode = abi::SendOpcode::send, .length = 8, .blueflame = false});
   run(20);
-  expect_finding(FindingKind::past_ring, {"queue pair 17", "receive_producer 40 announces 40", "there can be 32"});
+  expect_finding(FindingKind::past_ring,
+                 {"queue pair 17", "receive_producer 40 announces 40", "the ring has at most 32"});
 }
 
 TEST_F(QueueMistakes, ReceivesOfAnotherByteOrder) {
   a().host.put(a().record(), little(std::uint64_t{2}));
   b().post_send({.opcode = abi::SendOpcode::send, .length = 8, .blueflame = false});
   run(20);
-  expect_finding(FindingKind::wrong_endianness, {"queue pair 17: receive_producer", "in big-endian order it is 2"});
+  expect_finding(FindingKind::wrong_endianness,
+                 {"queue pair 17: receive_producer", "in big-endian order the value is 2"});
 }
 
 // --- Shared receive queues.
@@ -369,14 +372,14 @@ TEST_F(SharedMistakes, NextOfAnotherByteOrder) {
   put(0, 0x0100);
   posted(1);
   send();
-  expect_finding(FindingKind::wrong_endianness, {"entry 0: next 0x100 is no entry", "it is 1"});
+  expect_finding(FindingKind::wrong_endianness, {"entry 0: next 0x100 is no entry", "the entry is 1"});
 }
 
 TEST_F(SharedMistakes, MoreThanThereAre) {
   put(0, 1);
   posted(9);
   send();
-  expect_finding(FindingKind::past_ring, {"shared receive queue 3", "receive_producer 9", "there can be 7"});
+  expect_finding(FindingKind::past_ring, {"shared receive queue 3", "receive_producer 9", "the ring has at most 7"});
 }
 
 }  // namespace

@@ -182,7 +182,7 @@ TEST(BadTraces, ARunThatDiedIsReadAsFarAsItGot) {
   TraceReader reader(in, "file");
   for (const auto& event : events) ASSERT_EQ(reader.next(), event);
   EXPECT_THAT([&] { reader.next(); }, ThrowsMessage<TraceError>(HasSubstr("file: after 20000 events: the file ends "
-                                                                          "without its end mark")));
+                                                                          "without an end mark")));
 }
 
 TEST(BadTraces, WhereverItIsCut) {
@@ -268,17 +268,17 @@ TEST(BadTraces, SayWhatTheyAre) {
   refusal(compressed("something else"), "file: not a trace of rnicsim");
   refusal(compressed(std::string("rnicsim trace\n\x63", 15)), "format version 99; this program reads versions 1 to 2");
   refusal(compressed(std::string("rnicsim trace\n\x01\x05{", 17)), "the length in the header is wrong");
-  refusal(compressed(std::string("rnicsim trace\n\x01\x01{", 17)), "its header is not JSON");
-  refusal(compressed(std::string("rnicsim trace\n\x01\x02{}", 18)), "its header has no 'program', or a wrong one");
+  refusal(compressed(std::string("rnicsim trace\n\x01\x01{", 17)), "the header is not JSON");
+  refusal(compressed(std::string("rnicsim trace\n\x01\x02{}", 18)), "the header has no valid 'program'");
   refusal(compressed(std::string(2 << 20, 'x')), "not a trace of rnicsim");
-  refusal(compressed("rnicsim trace\n\x01" + std::string(17 << 20, 'x')), "its header has more than 16777216 bytes");
+  refusal(compressed("rnicsim trace\n\x01" + std::string(17 << 20, 'x')), "the header has more than 16777216 bytes");
   std::string members = "{";
   for (int i = 0; i < 1'000'000; ++i) members += '"' + std::to_string(i) + "\":1,";
-  refusal(compressed(header_of(members + "\"seed\":1}")), "its header has no 'program', or a wrong one");
+  refusal(compressed(header_of(members + "\"seed\":1}")), "the header has no valid 'program'");
   std::vector<std::byte> header;
   encode_header(some_header(), header);
   refusal(compressed(as_text(header)) + compressed(std::string(2 << 20, 'x')), "a frame is too large");
-  refusal(file_of(some_events()) + "x", "something follows its index");
+  refusal(file_of(some_events()) + "x", "unexpected bytes follow the index");
 }
 
 TEST(Diff, EqualTraces) {
@@ -327,7 +327,7 @@ TEST(Diff, AnEndThatIsMissing) {
   fewer.resize(98);
   const auto result = compare(file_of(some_events()), file_of(fewer));
   EXPECT_THAT(result.events, HasSubstr("event 98: B lacks 2 event(s) of A\n"));
-  EXPECT_THAT(result.events, HasSubstr("  B:  no event: its trace ends\n"));
+  EXPECT_THAT(result.events, HasSubstr("  B:  no event: the trace ends here\n"));
 }
 
 TEST(Diff, AnotherEnd) {

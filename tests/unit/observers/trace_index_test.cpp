@@ -165,7 +165,7 @@ TEST(TraceIndex, ThatLies) {
   const auto all = [](const auto&, auto) { return true; };
   constexpr std::size_t kStart = 14;
   EXPECT_EQ(read_all(lies(kStart, 0)).size(), 100u);
-  EXPECT_THAT([&] { read_all(lies(0, 1)); }, ThrowsMessage<TraceError>(HasSubstr("no index follows its end mark")));
+  EXPECT_THAT([&] { read_all(lies(0, 1)); }, ThrowsMessage<TraceError>(HasSubstr("no index follows the end mark")));
   for (std::size_t place = kStart; place < kStart + 12; ++place)
     for (const int change : {-1, 1}) {
       EXPECT_THROW(read_all(lies(place, change)), TraceError) << place;
@@ -174,10 +174,10 @@ TEST(TraceIndex, ThatLies) {
   // Another queue pair in the place of 0x40 of h1, the last of the index.
   const auto other_pair = with_index(file, [](auto& content) { content[content.size() - 4] = std::byte{0x41}; });
   EXPECT_THAT([&] { read_all(other_pair); },
-              ThrowsMessage<TraceError>(HasSubstr("its index does not describe the queue pairs of its blocks")));
+              ThrowsMessage<TraceError>(HasSubstr("the index does not describe the queue pairs of the blocks")));
   // A reader by the index notices in the blocks that it reads, and trusts the index for all others.
   EXPECT_THAT([&] { read(other_pair, all); },
-              ThrowsMessage<TraceError>(HasSubstr("its index does not describe the queue pairs of block 0")));
+              ThrowsMessage<TraceError>(HasSubstr("the index does not describe the queue pairs of block 0")));
   EXPECT_THAT(read(other_pair, [](const auto& index, auto block) { return index.has(block, 1, 0x40); }).events,
               IsEmpty());
 }
@@ -191,7 +191,7 @@ TEST(TraceIndex, ThatLiesToAComparison) {
     std::istringstream in(is_first ? hidden : file), other(is_first ? file : hidden);
     TraceReader a(in, "a"), b(other, "b");
     EXPECT_THAT([&] { compare_traces(a, b); },
-                ThrowsMessage<TraceError>(HasSubstr("its index does not describe the queue pairs of its blocks")));
+                ThrowsMessage<TraceError>(HasSubstr("the index does not describe the queue pairs of the blocks")));
   }
 }
 
@@ -241,7 +241,7 @@ TEST(TraceSchema, ThatLies) {
   const auto refusal = [](const std::vector<std::string>& kinds, const char* why) {
     EXPECT_THAT([&] { read_all(foreign_file(kinds, {{0, 0, 0, 0}})); }, ThrowsMessage<TraceError>(HasSubstr(why)));
   };
-  refusal({}, "the schema of its header has no kind 'end'");
+  refusal({}, "the schema in the header has no kind 'end'");
   refusal({"end: events hex"}, "kind 0 has a field 'events' of another type than 'number'");
   refusal({"end: events number", "frame_sent: bytes number"},
           "kind 1 has a field 'bytes' of another type than 'number B'");

@@ -20,7 +20,7 @@ static int map_for_device(struct rnic_buf *buf)
 	if (!dma_need_sync(dma, buf->dma))
 		return 0;
 	/* Bounced, it would be a copy: neither side would see what the other writes. */
-	dev_err_ratelimited(dma, "rings cannot lie in bounced memory (swiotlb)\n");
+	dev_err_ratelimited(dma, "rings cannot be in bounce buffers (swiotlb)\n");
 	dma_unmap_single(dma, buf->dma, buf->bytes, DMA_BIDIRECTIONAL);
 	return -EOPNOTSUPP;
 }

@@ -10,7 +10,7 @@
 
 static unsigned int command_timeout = 60;
 module_param(command_timeout, uint, 0444);
-MODULE_PARM_DESC(command_timeout, "seconds after which a device that does not answer a command is given up (60)");
+MODULE_PARM_DESC(command_timeout, "seconds to wait for the answer to a command; then the driver stops the device (60)");
 
 #define RING_BYTES (RNIC_COMMANDS * sizeof(struct rnicsim_command_entry))
 #define MAILBOXES_BYTES (2 * RNIC_COMMANDS * RNICSIM_MAILBOX_BYTES)
@@ -133,10 +133,10 @@ static int wait_for_answer(struct rnic_device *dev, u32 slot)
 	if (!wait_for_completion_timeout(&s->done, command_timeout * HZ)) {
 		if (!collect(c, slot) && !completion_done(&s->done)) {
 			dev_err(&dev->pdev->dev, "command %#x: no answer in %u s\n", s->opcode, command_timeout);
-			rnic_die(dev, "a command was not answered");
+			rnic_die(dev, "no answer to a command");
 			return -ETIMEDOUT;
 		}
-		dev_warn(&dev->pdev->dev, "command %#x was answered without an interrupt\n", s->opcode);
+		dev_warn(&dev->pdev->dev, "command %#x: an answer without an interrupt\n", s->opcode);
 	}
 	return rnic_dead(dev) && s->status != RNICSIM_COMMAND_STATUS_OK ? -EIO : 0;
 }
@@ -162,7 +162,7 @@ static int carry_out(struct rnic_device *dev, u32 slot, const void *in, size_t i
 		return error;
 	result = (struct rnicsim_command_result *)output_of(c, slot);
 	if (s->status != RNICSIM_COMMAND_STATUS_OK)
-		dev_dbg(&dev->pdev->dev, "command %#x on %u: status %#x, syndrome %#x\n", s->opcode,
+		dev_dbg(&dev->pdev->dev, "command %#x, object %u: status %#x, syndrome %#x\n", s->opcode,
 			be32_to_cpu(header->object), s->status, be32_to_cpu(result->syndrome));
 	else if (out)
 		memcpy(out, result, out_bytes);
@@ -223,7 +223,7 @@ int rnic_start_commands(struct rnic_device *dev)
 	int error;
 
 	if (ioread32be(dev->bar + RNICSIM_REG_COMMAND_LOG_ENTRIES) != RNICSIM_COMMAND_LOG_ENTRIES) {
-		dev_err(dma, "the command queue does not have %u entries\n", RNIC_COMMANDS);
+		dev_err(dma, "the command queue of the device does not have %u entries\n", RNIC_COMMANDS);
 		return -ENODEV;
 	}
 	c->ring = dma_alloc_coherent(dma, RING_BYTES, &c->ring_dma, GFP_KERNEL);

@@ -49,7 +49,7 @@ static void handle_event(struct rnic_device *dev, u8 type, u32 number)
 	case RNICSIM_EVENT_TYPE_DEVICE_FATAL:
 		return rnic_die(dev, "the device reports a fatal error");
 	default:
-		dev_warn_ratelimited(&dev->pdev->dev, "event %#x (%s) of %u is not handled\n", type,
+		dev_warn_ratelimited(&dev->pdev->dev, "unhandled event %#x (%s) of object %u\n", type,
 				     event_name(type), number);
 	}
 }
@@ -144,7 +144,7 @@ free_ring:
 static void destroy_eq(struct rnic_device *dev, struct rnic_eq *eq)
 {
 	if (rnic_destroy(dev, RNIC_COMMAND(DESTROY_EQ), eq->eqn))
-		dev_err(&dev->pdev->dev, "event queue %u cannot be destroyed\n", eq->eqn);
+		dev_err(&dev->pdev->dev, "the device did not destroy event queue %u\n", eq->eqn);
 	free_irq(eq->irq, eq);
 	dma_free_coherent(&dev->pdev->dev, ring_bytes(eq), eq->ring, eq->dma);
 }

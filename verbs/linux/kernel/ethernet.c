@@ -22,7 +22,7 @@ static int up_or_close(struct rnic_ethernet *port)
 	int error = rnic_ethernet_up(port);
 
 	if (error) {
-		netdev_err(port->nd, "its queues cannot be made again: error %d; it goes down\n", error);
+		netdev_err(port->nd, "failed to create the queues again: error %d; the network device goes down\n", error);
 		dev_close(port->nd);
 	}
 	return error;
@@ -45,7 +45,8 @@ static void tx_timeout(struct net_device *nd, unsigned int queue)
 {
 	struct rnic_ethernet *port = netdev_priv(nd);
 
-	netdev_warn(nd, "%u frames are not sent: the queues are made again\n", port->send_head - port->send_tail);
+	netdev_warn(nd, "%u frames not sent in time: the driver creates the queues again\n",
+		    port->send_head - port->send_tail);
 	schedule_work(&port->restart);
 }
 
@@ -130,7 +131,7 @@ static int init_memory(struct rnic_ethernet *port)
 static void free_memory(struct rnic_ethernet *port)
 {
 	if (rnic_dereg_mr(port->memory, NULL))
-		netdev_err(port->nd, "its memory region cannot be destroyed\n");
+		netdev_err(port->nd, "the device did not destroy the memory region\n");
 	rnic_dealloc_pd(&port->pd.ib, NULL);
 }
 

@@ -32,7 +32,7 @@ static int create_cq(struct rnic_ethernet *port, struct rnic_cq *cq, u32 entries
 static void destroy_cq(struct rnic_ethernet *port, struct rnic_cq *cq)
 {
 	if (rnic_destroy_cq(&cq->ib, NULL))
-		netdev_err(port->nd, "completion queue %u cannot be destroyed\n", cq->cqn);
+		netdev_err(port->nd, "the device did not destroy completion queue %u\n", cq->cqn);
 }
 
 static int create_qp(struct rnic_ethernet *port)
@@ -85,7 +85,7 @@ static int start_qp(struct rnic_ethernet *port)
 static void destroy_qp(struct rnic_ethernet *port)
 {
 	if (rnic_destroy_qp(&port->qp.ib, NULL))
-		netdev_err(port->nd, "queue pair %u cannot be destroyed\n", port->qp.qpn);
+		netdev_err(port->nd, "the device did not destroy queue pair %u\n", port->qp.qpn);
 }
 
 static int create_queues(struct rnic_ethernet *port)

@@ -99,7 +99,7 @@ static void drop_unwanted(struct rnic_ethernet *port)
 		if (rule->wanted)
 			continue;
 		if (rnic_destroy(port->dev, RNIC_COMMAND(DESTROY_FLOW), rule->number))
-			netdev_err(port->nd, "flow %u cannot be destroyed\n", rule->number);
+			netdev_err(port->nd, "the device did not destroy flow %u\n", rule->number);
 		ida_free(&rules->numbers, rule->number);
 		list_del(&rule->entry);
 		kfree(rule);
@@ -160,7 +160,7 @@ static int update(struct rnic_ethernet *port)
 		error = want_list(port, &nd->mc, nd->flags & IFF_ALLMULTI, RNICSIM_FLOW_KIND_MULTICAST_DEFAULT);
 	/* After an error the port keeps the flows that it had. */
 	if (error)
-		netdev_err(nd, "flows for its addresses cannot be made: error %d\n", error);
+		netdev_err(nd, "failed to create flows for the addresses: error %d\n", error);
 	else
 		drop_unwanted(port);
 	return error;

@@ -19,7 +19,7 @@ void rnic_die(struct rnic_device *dev, const char *why)
 
 	if (test_and_set_bit(RNIC_DEAD, &dev->state))
 		return;
-	dev_err(&dev->pdev->dev, "given up: %s; reload the driver to reset it\n", why);
+	dev_err(&dev->pdev->dev, "device stopped: %s; reload the driver to reset the device\n", why);
 	pci_clear_master(dev->pdev);
 	rnic_abort_commands(dev);
 	rnic_ethernet_set_carrier(dev, false);
@@ -35,11 +35,11 @@ static void check_health(struct work_struct *work)
 	if (rnic_dead(dev))
 		return;
 	if (status == ALL_ONES)
-		return rnic_die(dev, "it is gone from the bus");
+		return rnic_die(dev, "the device no longer answers on the bus");
 	if (status != RNICSIM_DEVICE_STATUS_READY) {
 		dev_err(&dev->pdev->dev, "status %u, health syndrome %#x\n", status,
 			ioread32be(dev->bar + RNICSIM_REG_HEALTH_SYNDROME));
-		return rnic_die(dev, "it is not ready any more");
+		return rnic_die(dev, "the device left the state ready");
 	}
 	schedule_delayed_work(&dev->health, HEALTH_INTERVAL);
 }
@@ -50,7 +50,8 @@ static int map_bar(struct rnic_device *dev)
 	int error;
 
 	if (pci_resource_len(pdev, 0) < RNICSIM_BAR_SIZE) {
-		dev_err(&pdev->dev, "BAR0 has %llu bytes, not %u\n", (u64)pci_resource_len(pdev, 0), RNICSIM_BAR_SIZE);
+		dev_err(&pdev->dev, "BAR0 has %llu bytes, but the driver expects %u\n",
+			(u64)pci_resource_len(pdev, 0), RNICSIM_BAR_SIZE);
 		return -ENODEV;
 	}
 	error = pci_request_region(pdev, 0, KBUILD_MODNAME);
@@ -90,11 +91,11 @@ static int identify(struct rnic_device *dev)
 	u32 status = ioread32be(dev->bar + RNICSIM_REG_STATUS);
 
 	if (magic != RNICSIM_MAGIC_VALUE) {
-		dev_err(log, "register 0 reads %#x, not %#x\n", magic, RNICSIM_MAGIC_VALUE);
+		dev_err(log, "register 0 is %#x, but the driver expects %#x\n", magic, RNICSIM_MAGIC_VALUE);
 		return -ENODEV;
 	}
 	if (version >> 16 != RNICSIM_ABI_MAJOR) {
-		dev_err(log, "contract %u.%u, this driver knows %u\n", version >> 16, version & 0xffff,
+		dev_err(log, "the device has interface version %u.%u, this driver supports %u\n", version >> 16,
 			RNICSIM_ABI_MAJOR);
 		return -ENODEV;
 	}
@@ -306,7 +307,7 @@ static int rnic_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 
 	/* Rings are mapped to programs as cached memory, and UAR pages have 4 KiB. */
 	if (!dev_is_dma_coherent(&pdev->dev) || PAGE_SIZE != RNICSIM_UAR_PAGE_SIZE) {
-		dev_err(&pdev->dev, "needs coherent DMA and pages of %u bytes\n", RNICSIM_UAR_PAGE_SIZE);
+		dev_err(&pdev->dev, "the driver needs coherent DMA and pages of %u bytes\n", RNICSIM_UAR_PAGE_SIZE);
 		return -EOPNOTSUPP;
 	}
 	dev = ib_alloc_device(rnic_device, ib);
@@ -323,7 +324,7 @@ static int rnic_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		goto disable;
 	error = rnic_follow_netdevs(dev);
 	if (error)
-		dev_warn(&pdev->dev, "network devices that come and go are not followed: error %d\n", error);
+		dev_warn(&pdev->dev, "no notification of added or removed network devices: error %d\n", error);
 	schedule_delayed_work(&dev->health, HEALTH_INTERVAL);
 	return 0;
 
@@ -339,7 +340,7 @@ static void rnic_remove(struct pci_dev *pdev)
 	struct rnic_device *dev = pci_get_drvdata(pdev);
 
 	if (ioread32be(dev->bar + RNICSIM_REG_MAGIC) == ALL_ONES)
-		rnic_die(dev, "it is gone from the bus");
+		rnic_die(dev, "the device no longer answers on the bus");
 	cancel_delayed_work_sync(&dev->health);
 	if (dev->netdev_notifier.notifier_call)
 		rnic_unfollow_netdevs(dev);

@@ -8,7 +8,7 @@
 
 static char *netdev;
 module_param(netdev, charp, 0444);
-MODULE_PARM_DESC(netdev, "another network device whose addresses are the GIDs (default: the driver makes its own)");
+MODULE_PARM_DESC(netdev, "another network device whose addresses become the GIDs (default: the driver creates one)");
 
 /* Frames other than RoCE go by the named device then: the driver makes none. */
 bool rnic_wants_ethernet(const struct rnic_device *dev)
@@ -43,7 +43,7 @@ int rnic_find_netdev(struct rnic_device *dev)
 	if (dev->ethernet)
 		return use(dev, rnic_ethernet_netdev(dev));
 	if (!netdev) {
-		dev_warn(&dev->pdev->dev, "the device has no raw packets: no Ethernet port, and no GIDs without netdev=NAME\n");
+		dev_warn(&dev->pdev->dev, "no raw packets: the driver creates no network device, and GIDs need netdev=NAME\n");
 		return 0;
 	}
 	rtnl_lock();
@@ -57,13 +57,13 @@ int rnic_find_netdev(struct rnic_device *dev)
 		dev_hold(found);
 	rtnl_unlock();
 	if (!found) {
-		dev_warn(&dev->pdev->dev, "no network device %s: no GIDs until there is one\n", netdev);
+		dev_warn(&dev->pdev->dev, "no network device %s: no GIDs until a device of this name exists\n", netdev);
 		return 0;
 	}
 	error = use(dev, found);
 	dev_put(found); /* the core has its own reference */
 	if (!error)
-		dev_info(&dev->pdev->dev, "GIDs are the addresses of %s\n", found->name);
+		dev_info(&dev->pdev->dev, "the GIDs are the addresses of %s\n", found->name);
 	return error;
 }
 

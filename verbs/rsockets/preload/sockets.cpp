@@ -51,7 +51,7 @@ void set_sizes(int rsocket) {
 bool wants_fork() {
   static const bool wants = [] {
     if (number_of("RDMAV_FORK_SAFE") == 0) return false;
-    ::fputs("librspreload: RDMAV_FORK_SAFE: connections that pass a fork are not supported; no stream is made\n",
+    ::fputs("librspreload: RDMAV_FORK_SAFE: connections across a fork are not supported; no stream is created\n",
             stderr);
     return true;
   }();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/nic/packets/receive/packet_rx.h"
 
+#include <span>
 #include <vector>
 
 #include "model/base/group_mac.h"
@@ -63,11 +64,14 @@ inline void PacketRx::deliver(PacketIn&& came, std::uint32_t frame_bytes, const 
     received({headers.bth.destination, headers, came.payload(), came.packet->addresses, came.packet->id(),
               now() - params_.latency});
   if (members == nullptr) return packet(std::move(came));
+  if (members->empty()) return;
   // The last member gets the buffer hold.
-  for (const Qpn member : *members) {
+  for (const Qpn member : std::span(*members).first(members->size() - 1)) {
     came.destination = member;
-    packet(&member == &members->back() ? std::move(came) : PacketIn(came));
+    packet(PacketIn(came));
   }
+  came.destination = members->back();
+  packet(std::move(came));
 }
 
 void PacketRx::receive(FrameIn&& came) {

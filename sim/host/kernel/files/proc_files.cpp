@@ -60,7 +60,7 @@ class Text {
       unsigned long long number = 0;
       int blanks = 0;  // column where the blanks begin
       if (sscanf(line, "%63[^:\n]:%n %llu%15[^\n]", label, &blanks, &number, unit) >= 2) {
-        const int column = std::string_view(label).starts_with("Node ") ? 31 : 24;  // column of the number's end
+        const int column = std::string_view(label).starts_with("Node ") ? 31 : 24;  // column at which the number ends
         replace_at(line, "%s:%*llu%s", label, std::max(column - blanks, 2), number_of(label, number), unit);
       }
       line = strchrnul(line, '\n');
