@@ -4,7 +4,7 @@ package qp_pkg;
 
   localparam int unsigned SlotWidth = 8;     // index of a queue pair in the engine
   localparam int unsigned MessageWidth = 5;  // index of a message in the send window
-  localparam int unsigned OwedWidth = 5;     // index of a pending answer of the responder
+  localparam int unsigned AnswerWidth = 5;     // index of a pending answer of the responder
   localparam int unsigned SavedWidth = 4;    // index of an atomic whose result is kept
   localparam int unsigned TickWidth = 36;    // ticks of 1.024 us
   localparam logic [5:0] MaxAhead = 6'd32;   // limit of packets that have not left the port, for each direction of a QP
@@ -208,7 +208,7 @@ package qp_pkg;
   typedef struct packed {
     logic [SlotWidth-1:0]  slot;
     answer_event_e         kind;
-    logic [OwedWidth-1:0]  owed;
+    logic [AnswerWidth-1:0]  pending;
     logic [SavedWidth-1:0] saved;
     result_e               result;
     logic [63:0]           original;
@@ -254,7 +254,7 @@ package qp_pkg;
     logic [3:0]            receive_status;
     logic                  access_event;
     logic                  request_event;
-    logic [OwedWidth-1:0]  owed;
+    logic [AnswerWidth-1:0]  pending;
     logic [SavedWidth-1:0] saved;
     // For a payload that could not be placed.
     logic                  had_cqe;

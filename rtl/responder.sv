@@ -28,12 +28,12 @@ module responder (
     output logic busy_o
 );
 
-  localparam int unsigned OW = qp_pkg::OwedWidth;
+  localparam int unsigned OW = qp_pkg::AnswerWidth;
   localparam int unsigned SW = qp_pkg::SavedWidth;
 
   typedef struct packed {
     logic        alive;
-    logic        deaf;         // a fatal NAK was decided: later requests are dropped
+    logic        dropping;         // a fatal NAK was decided: later requests are dropped
     logic [23:0] remote_qpn;
     logic [3:0]  mtu_shift;
     logic        allow_write;
@@ -77,15 +77,15 @@ module responder (
   } context_t;
 
   typedef enum logic [2:0] {
-    OwedSilent,
-    OwedAcknowledge,
-    OwedNak,
-    OwedRead,
-    OwedAtomic
-  } owed_e;
+    PendingSilent,
+    PendingAcknowledge,
+    PendingNak,
+    PendingRead,
+    PendingAtomic
+  } pending_e;
 
   typedef struct packed {
-    owed_e       kind;
+    pending_e       kind;
     logic [23:0] psn;
     logic [23:0] msn;
     logic [7:0]  syndrome;
@@ -95,7 +95,7 @@ module responder (
     logic [63:0] address;
     logic [31:0] rkey;
     logic [31:0] length;
-  } owed_t;
+  } pending_t;
 
   typedef struct packed {
     logic        placed;
@@ -122,7 +122,7 @@ module responder (
     StExecute,
     StSearch,  // search the saved atomics for a duplicate
     StSettle,  // read the oldest pending answer
-    StOwed     // report or send it, if ready
+    StAnswer     // report or send it, if ready
   } state_e;
 
   state_e state_q, state_d;
@@ -133,13 +133,13 @@ module responder (
   logic forward_q, forward_d;  // the head's result arrived with this event
 
   // --- Memories.
-  logic context_read, context_write, owed_read, owed_write, done_write, replay_read, replay_write;
+  logic context_read, context_write, pending_read, pending_write, done_write, replay_read, replay_write;
   logic saved_read, saved_write, result_write;
   logic [qp_pkg::SlotWidth-1:0] context_index;
-  logic [OW-1:0] owed_index, owed_write_index, done_index;
+  logic [OW-1:0] pending_index, pending_write_index, done_index;
   logic [SW-1:0] saved_index, result_index;
   context_t context_data;
-  owed_t owed, owed_new;
+  pending_t pending, pending_new;
   done_t done, done_new;
   replay_t replay, replay_new;
   logic [23:0] saved_psn;
@@ -158,24 +158,24 @@ module responder (
       .write_data_i(c_d)
   );
   ram_1r1w #(
-      .Width($bits(owed_new)),
+      .Width($bits(pending_new)),
       .Depth(2 ** (qp_pkg::SlotWidth + OW))
-  ) owed_answers (
+  ) pending_answers (
       .clk_i,
-      .read_i(owed_read),
-      .read_index_i({slot_q, owed_index}),
-      .read_data_o(owed),
-      .write_i(owed_write),
-      .write_index_i({slot_q, owed_write_index}),
-      .write_data_i(owed_new)
+      .read_i(pending_read),
+      .read_index_i({slot_q, pending_index}),
+      .read_data_o(pending),
+      .write_i(pending_write),
+      .write_index_i({slot_q, pending_write_index}),
+      .write_data_i(pending_new)
   );
   ram_1r1w #(
       .Width($bits(done_new)),
       .Depth(2 ** (qp_pkg::SlotWidth + OW))
   ) placements (
       .clk_i,
-      .read_i(owed_read),
-      .read_index_i({slot_q, owed_index}),
+      .read_i(pending_read),
+      .read_index_i({slot_q, pending_index}),
       .read_data_o(done),
       .write_i(done_write),
       .write_index_i({slot_q, done_index}),
@@ -291,7 +291,7 @@ module responder (
     full = c_q.head[OW-1:0] == c_q.tail[OW-1:0] && c_q.head[OW] != c_q.tail[OW];
 
     // --- Derived from the answer whose turn it is.
-    read_ends = c_q.next_packet == further_packets(owed.length, c_q.mtu_shift);
+    read_ends = c_q.next_packet == further_packets(pending.length, c_q.mtu_shift);
     head_result = forward_q ? event_i.result : done.result;
     replay_further = further_packets(replay.length, c_q.mtu_shift);
     replay_ends = replay.is_atomic || c_q.replay_packet == replay_further;
@@ -303,7 +303,7 @@ module responder (
     r.verdict = qp_pkg::VerdictDrop;
     r.destination = c_q.remote_qpn;
     r.msn = c_q.msn;
-    r.owed = c_q.tail[OW-1:0];
+    r.pending = c_q.tail[OW-1:0];
     r.saved = c_q.saved_next;
     if (op_q == qp_pkg::AnswerOpRequest) begin
       r.opcode = request_i.opcode;
@@ -322,17 +322,17 @@ module responder (
     forward_d = forward_q;
     context_read = 1'b0;
     context_index = slot_d;
-    owed_read = 1'b0;
-    owed_index = c_q.head[OW-1:0];
-    owed_write = 1'b0;
-    owed_write_index = c_q.tail[OW-1:0];
-    owed_new = '0;
-    owed_new.kind = OwedSilent;
-    owed_new.psn = request_i.psn;
-    owed_new.syndrome = qp_pkg::SyndromeAck;
-    owed_new.address = request_i.address;
-    owed_new.rkey = request_i.rkey;
-    owed_new.length = request_i.length;
+    pending_read = 1'b0;
+    pending_index = c_q.head[OW-1:0];
+    pending_write = 1'b0;
+    pending_write_index = c_q.tail[OW-1:0];
+    pending_new = '0;
+    pending_new.kind = PendingSilent;
+    pending_new.psn = request_i.psn;
+    pending_new.syndrome = qp_pkg::SyndromeAck;
+    pending_new.address = request_i.address;
+    pending_new.rkey = request_i.rkey;
+    pending_new.length = request_i.length;
     done_write = 1'b0;
     done_index = c_q.tail[OW-1:0];
     done_new = '0;
@@ -383,8 +383,8 @@ module responder (
 
       StContext: begin
         c_d = context_data;
-        owed_read = 1'b1;
-        owed_index = context_data.head[OW-1:0];
+        pending_read = 1'b1;
+        pending_index = context_data.head[OW-1:0];
         replay_read = 1'b1;
         state_d = StExecute;
       end
@@ -430,7 +430,7 @@ module responder (
 
           qp_pkg::AnswerOpEvent: begin
             emit = 1'b1;
-            r.owed = event_i.owed;
+            r.pending = event_i.pending;
             state_d = StIdle;
             case (event_i.kind)
               qp_pkg::AnswerLeft: c_d.ahead = c_q.ahead - event_i.count;
@@ -444,11 +444,11 @@ module responder (
                 r.fatal = 1'b1;
                 r.in_place = 1'b1;
                 c_d.ahead = c_q.ahead + 6'd1;
-                c_d.deaf = 1'b1;
+                c_d.dropping = 1'b1;
               end
               default: begin
                 done_write = 1'b1;
-                done_index = event_i.owed;
+                done_index = event_i.pending;
                 done_new.result = event_i.result;
                 done_new.original = event_i.original;
                 if (event_i.kind == qp_pkg::AnswerPlaced) begin
@@ -460,8 +460,8 @@ module responder (
                   result_new.original = event_i.original;
                 end
                 // The event is mostly for the head, whose entry is already read.
-                forward_d = event_i.owed == c_q.head[OW-1:0];
-                state_d = forward_d ? StOwed : StSettle;
+                forward_d = event_i.pending == c_q.head[OW-1:0];
+                state_d = forward_d ? StAnswer : StSettle;
               end
             endcase
           end
@@ -469,7 +469,7 @@ module responder (
           qp_pkg::AnswerOpRequest: begin
             emit = 1'b1;
             state_d = StIdle;
-            if (!c_q.alive || c_q.deaf) begin
+            if (!c_q.alive || c_q.dropping) begin
               // Dropped: the queue pair is in error.
             end else if (ahead_by[23]) begin
               // --- A duplicate.
@@ -493,8 +493,8 @@ module responder (
               end else begin
                 r.verdict = qp_pkg::VerdictAcknowledge;
                 push = 1'b1;
-                owed_new.kind = OwedAcknowledge;
-                owed_new.psn = c_q.expected_psn - 24'd1;
+                pending_new.kind = PendingAcknowledge;
+                pending_new.psn = c_q.expected_psn - 24'd1;
               end
             end else if (ahead_by != '0) begin
               // --- PSN ahead: a packet was lost.
@@ -563,12 +563,12 @@ module responder (
             end
             if (r.verdict == qp_pkg::VerdictReject) begin
               push = 1'b1;
-              owed_new.kind = OwedNak;
-              owed_new.psn = r.psn;
-              owed_new.syndrome = r.syndrome;
-              owed_new.fatal = r.fatal;
-              owed_new.has_cqe = r.receive_status != qp_pkg::StatusSuccess;
-              c_d.deaf = r.fatal;
+              pending_new.kind = PendingNak;
+              pending_new.psn = r.psn;
+              pending_new.syndrome = r.syndrome;
+              pending_new.fatal = r.fatal;
+              pending_new.has_cqe = r.receive_status != qp_pkg::StatusSuccess;
+              c_d.dropping = r.fatal;
             end
             if (accept) begin
               push = 1'b1;
@@ -576,12 +576,12 @@ module responder (
               c_d.expected_psn = c_q.expected_psn + 24'd1;
               if (is_read) begin
                 r.verdict = qp_pkg::VerdictRead;
-                owed_new.kind = OwedRead;
+                pending_new.kind = PendingRead;
                 c_d.expected_psn = c_q.expected_psn + further + 24'd1;
                 c_d.rd_pending = c_q.rd_pending + 5'd1;
               end else if (is_atomic) begin
                 r.verdict = qp_pkg::VerdictAtomic;
-                owed_new.kind = OwedAtomic;
+                pending_new.kind = PendingAtomic;
                 done_new.placed = 1'b0;
                 saved_write = 1'b1;
                 result_write = 1'b1;
@@ -604,9 +604,9 @@ module responder (
                 end
                 r.address = r.address + {32'd0, before_bytes};
                 r.length = {16'd0, request_i.bytes};
-                if (request_i.ack_request) owed_new.kind = OwedAcknowledge;
-                owed_new.to_receive = is_send;
-                owed_new.has_cqe = r.completes_receive;
+                if (request_i.ack_request) pending_new.kind = PendingAcknowledge;
+                pending_new.to_receive = is_send;
+                pending_new.has_cqe = r.completes_receive;
                 done_new.placed = request_i.bytes == '0;
                 if (request_i.bytes != '0) c_d.writes = c_q.writes + 6'd1;
                 c_d.in_message = !ends;
@@ -651,25 +651,25 @@ module responder (
               c_d.answered_psn = r.psn + 24'd1;
             end else if (c_q.head_ready) begin
               emit = 1'b1;
-              r.psn = owed.psn + c_q.next_packet;
-              r.msn = owed.msn;
-              r.syndrome = owed.syndrome;
-              r.fatal = owed.fatal;
+              r.psn = pending.psn + c_q.next_packet;
+              r.msn = pending.msn;
+              r.syndrome = pending.syndrome;
+              r.fatal = pending.fatal;
               r.original = done.original;
-              r.address = owed.address + ({40'd0, c_q.next_packet} << c_q.mtu_shift);
-              r.rkey = owed.rkey;
-              r.length = read_ends ? owed.length - ({8'd0, c_q.next_packet} << c_q.mtu_shift) : {19'd0, mtu};
+              r.address = pending.address + ({40'd0, c_q.next_packet} << c_q.mtu_shift);
+              r.rkey = pending.rkey;
+              r.length = read_ends ? pending.length - ({8'd0, c_q.next_packet} << c_q.mtu_shift) : {19'd0, mtu};
               c_d.answered_psn = r.psn + 24'd1;
-              if (owed.kind == OwedNak) c_d.answered_psn = owed.psn;
-              if (owed.kind == OwedRead) r.opcode = roce_pkg::read_response(c_q.next_packet == '0, read_ends);
-              if (owed.kind == OwedAtomic) r.opcode = roce_pkg::OpAtomicAcknowledge;
-              if (owed.kind == OwedRead && !read_ends) begin
+              if (pending.kind == PendingNak) c_d.answered_psn = pending.psn;
+              if (pending.kind == PendingRead) r.opcode = roce_pkg::read_response(c_q.next_packet == '0, read_ends);
+              if (pending.kind == PendingAtomic) r.opcode = roce_pkg::OpAtomicAcknowledge;
+              if (pending.kind == PendingRead && !read_ends) begin
                 c_d.next_packet = c_q.next_packet + 24'd1;
               end else begin
                 c_d.next_packet = '0;
                 c_d.head = c_q.head + 1'b1;
                 c_d.head_ready = 1'b0;
-                if (owed.kind != OwedNak) c_d.rd_pending = c_q.rd_pending - 5'd1;
+                if (pending.kind != PendingNak) c_d.rd_pending = c_q.rd_pending - 5'd1;
                 state_d = StSettle;
               end
             end
@@ -699,11 +699,11 @@ module responder (
       end
 
       StSettle: begin
-        owed_read = 1'b1;
-        state_d = StOwed;
+        pending_read = 1'b1;
+        state_d = StAnswer;
       end
 
-      StOwed: begin
+      StAnswer: begin
         state_d = StIdle;
         forward_d = 1'b0;
         if (c_q.head != c_q.tail && (done.placed || forward_q) && !c_q.head_ready) begin
@@ -711,39 +711,39 @@ module responder (
             // The head's answer becomes a NAK.
             emit = 1'b1;
             r.op = qp_pkg::AnswerOpFailed;
-            r.owed = c_q.head[OW-1:0];
-            r.to_receive = owed.to_receive;
-            r.had_cqe = owed.has_cqe;
+            r.pending = c_q.head[OW-1:0];
+            r.to_receive = pending.to_receive;
+            r.had_cqe = pending.has_cqe;
             r.fatal = 1'b1;
-            r.access_event = !owed.to_receive && head_result == qp_pkg::ResultAccess;
-            r.psn = owed.psn;
-            owed_write = 1'b1;
-            owed_write_index = c_q.head[OW-1:0];
-            owed_new = owed;
-            owed_new.kind = OwedNak;
-            owed_new.has_cqe = 1'b0;
-            owed_new.fatal = 1'b1;
-            owed_new.syndrome = r.access_event ? qp_pkg::SyndromeRemoteAccessError :
+            r.access_event = !pending.to_receive && head_result == qp_pkg::ResultAccess;
+            r.psn = pending.psn;
+            pending_write = 1'b1;
+            pending_write_index = c_q.head[OW-1:0];
+            pending_new = pending;
+            pending_new.kind = PendingNak;
+            pending_new.has_cqe = 1'b0;
+            pending_new.fatal = 1'b1;
+            pending_new.syndrome = r.access_event ? qp_pkg::SyndromeRemoteAccessError :
                 qp_pkg::SyndromeRemoteOperationError;
-            c_d.deaf = 1'b1;
+            c_d.dropping = 1'b1;
             c_d.head_ready = 1'b1;
           end else begin
-            if (owed.has_cqe) begin
+            if (pending.has_cqe) begin
               emit = 1'b1;
               r.op = qp_pkg::AnswerOpComplete;
-              r.owed = c_q.head[OW-1:0];
-              r.psn = owed.psn;
+              r.pending = c_q.head[OW-1:0];
+              r.psn = pending.psn;
             end
-            if (owed.kind == OwedSilent || owed.kind == OwedAcknowledge) begin
+            if (pending.kind == PendingSilent || pending.kind == PendingAcknowledge) begin
               c_d.head = c_q.head + 1'b1;
-              if (owed.kind == OwedAcknowledge) begin
+              if (pending.kind == PendingAcknowledge) begin
                 c_d.ack_waits = 1'b1;
-                c_d.ack_psn = owed.psn;
-                c_d.ack_msn = owed.msn;
+                c_d.ack_psn = pending.psn;
+                c_d.ack_msn = pending.msn;
               end
-              owed_read = 1'b1;
-              owed_index = c_d.head[OW-1:0];
-              if (c_d.head != c_q.tail) state_d = StOwed;
+              pending_read = 1'b1;
+              pending_index = c_d.head[OW-1:0];
+              if (c_d.head != c_q.tail) state_d = StAnswer;
             end else begin
               c_d.head_ready = 1'b1;
             end
@@ -755,8 +755,8 @@ module responder (
     endcase
 
     if (push) begin
-      owed_new.msn = c_d.msn;
-      owed_write = 1'b1;
+      pending_new.msn = c_d.msn;
+      pending_write = 1'b1;
       done_write = 1'b1;
       c_d.tail = c_q.tail + 1'b1;
       if (done_new.placed) state_d = StSettle;
@@ -793,8 +793,8 @@ module responder (
       state_d = state_q;
       searched_d = searched_q;
       forward_d = forward_q;
-      owed_read = 1'b0;
-      owed_write = 1'b0;
+      pending_read = 1'b0;
+      pending_write = 1'b0;
       done_write = 1'b0;
       replay_write = 1'b0;
       saved_read = 1'b0;

@@ -37,7 +37,7 @@ module timer_wheel #(
     File,    // write the set timer into its row
     Row,     // the hand has moved, and the groups of its row are read
     Word,    // a group of the row is read
-    Judge    // a timer of the row is read
+    Decide    // a timer of the row is read
   } state_e;
 
   // All memories are read in Choose and written in the next cycle (the deadline of a set already in Choose). They need
@@ -130,7 +130,7 @@ module timer_wheel #(
           row_d = hand_q[5:0];
           timer_d = {first_of_8(left_groups_q), first_of_64(left_word_q)};
           if (!valid_d) begin
-            state_d = Judge;
+            state_d = Decide;
             left_word_d[timer_d[5:0]] = 1'b0;
             if (left_word_d == '0) left_groups_d[timer_d[8:6]] = 1'b0;
           end
@@ -163,7 +163,7 @@ module timer_wheel #(
 
       Word: left_word_d = word_q;
 
-      Judge: begin
+      Decide: begin
         deadlines_data = '0;
         if (deadline_q[TickWidth] && deadline_q[TickWidth-1:0] <= now_i) begin
           deadlines_write = 1'b1;

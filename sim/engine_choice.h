@@ -11,12 +11,12 @@
 
 namespace rnicsim::sim {
 
-// The RTL and its referee (the C++ model in lockstep) disagreed. The difference is on stderr already.
+// The RTL and its reference model (the C++ model in lockstep) disagreed. The difference is on stderr already.
 class EngineMismatch : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Makes the QP engines of a run, and notes when an engine disagrees with its referee. Must outlive the engines.
+// Makes the QP engines of a run, and notes when an engine disagrees with its reference model. Must outlive the engines.
 class Engines {
  public:
   // `waves`: FST file for the RTL's signals; empty: no file. ConfigError: the C++ model has no signals.
@@ -29,7 +29,7 @@ class Engines {
   nic::EngineFactory factory(const std::string& host = "") { return factory(host, params_); }
   // The same, with engine parameters of its own.
   nic::EngineFactory factory(const std::string& host, const EngineParams& own);
-  // Prints the histories of the RTL and of the referee on stderr, and pauses the simulation.
+  // Prints the histories of the RTL and of the reference model on stderr, and pauses the simulation.
   void mismatched(const std::string& host, const std::string& histories);
   // Text that mismatched() printed; empty: no mismatch. Results after a mismatch mean nothing.
   const std::string& mismatch() const { return mismatch_; }

@@ -41,8 +41,8 @@ class Observers {
   // Waterfall to print; nullptr: not asked for.
   const Waterfall* waterfall() const { return follower_.shown(); }
   // Call at the end of the run, in each process. False: a counter disagrees with the trace points, or a driver made a
-  // mistake; the message is printed already. ConfigError: a file could not be written. EngineMismatch: RTL and referee
-  // disagreed.
+  // mistake; the message is printed already. ConfigError: a file could not be written. EngineMismatch: RTL and
+  // reference model disagreed.
   bool finish();
 
  private:

@@ -34,7 +34,7 @@ class HostMemory {
   virtual bool answers(Pasid) const { return true; }
   // Reads memory for an observer of the model, at the present time. The device makes no access, and no counter changes.
   // False: the observer cannot see that memory.
-  virtual bool look(Pasid, std::uint64_t, std::span<std::byte>) { return false; }
+  virtual bool peek(Pasid, std::uint64_t, std::span<std::byte>) { return false; }
 
  protected:
   ~HostMemory() = default;

@@ -27,11 +27,11 @@ void AccessChecks::accessed(const nic::HostAccess& access) {
                          fmt::format("{} of {} {} after a function-level reset: wait {} before the first access",
                                      word_of(access.write), context_.log.place(access.space, access.offset),
                                      in_words(now() - *reset_), in_words(context_.params.reset_window)));
-  if (access.write) judge_queue_base(access);
+  if (access.write) validate_queue_base(access);
 }
 
 // An address in the wrong byte order can look valid as well: the check tests which of both addresses has memory.
-void AccessChecks::judge_queue_base(const nic::HostAccess& access) {
+void AccessChecks::validate_queue_base(const nic::HostAccess& access) {
   const auto& pci = context_.personality.layout.pci;
   if (access.bytes.size() != 8 || access.offset < pci.registers || context_.log.register_at(access.offset) == nullptr)
     return;
@@ -46,7 +46,7 @@ void AccessChecks::judge_queue_base(const nic::HostAccess& access) {
   if (value == 0 || swapped == value || swapped % kBaseAlignment != 0 || swapped >> kBusAddressBits != 0) return;
   std::array<std::byte, 4> byte;
   const bool nonsense = value >> kBusAddressBits != 0 || value % kBaseAlignment != 0;
-  if (!nonsense && (context_.look(kKernelPasid, value, byte) || !context_.look(kKernelPasid, swapped, byte))) return;
+  if (!nonsense && (context_.peek(kKernelPasid, value, byte) || !context_.peek(kKernelPasid, swapped, byte))) return;
   context_.reports.add(
       FindingKind::wrong_endianness, {About::place, access.offset},
       fmt::format("write to {}: no command queue can be at {:#x}; in big-endian order the address is {:#x}",

@@ -23,7 +23,7 @@ class AccessChecks {
 
  private:
   void refused_place(std::uint64_t offset, bool write);
-  void judge_queue_base(const nic::HostAccess& access);
+  void validate_queue_base(const nic::HostAccess& access);
 
   CheckContext& context_;
   std::optional<Duration> reset_;

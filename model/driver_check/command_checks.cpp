@@ -68,7 +68,7 @@ bool CommandChecks::owned(std::uint32_t entries) {
   std::vector<std::byte> bytes(context_.personality.layout.command_entry);
   for (std::uint32_t index = 0; index < 1u << context_.personality.layout.log_commands; ++index)
     if ((entries >> index & 1) != 0 &&
-        !(context_.look(kKernelPasid, address_of(index), bytes) && context_.terms.entry_of(bytes, false).device_owns))
+        !(context_.peek(kKernelPasid, address_of(index), bytes) && context_.terms.entry_of(bytes, false).device_owns))
       return false;
   return entries != 0;
 }
@@ -94,7 +94,7 @@ void CommandChecks::rung(std::uint32_t entries, std::uint32_t swapped) {
       }
       continue;
     }
-    judge_entry(index, *issued);
+    validate_entry(index, *issued);
     issued_[index] = std::move(*issued);
   }
 }
@@ -103,16 +103,16 @@ std::optional<CommandChecks::Issued> CommandChecks::read_issued(std::uint32_t in
   const auto& layout = context_.personality.layout;
   Issued issued;
   issued.bytes.resize(layout.command_entry);
-  if (!context_.look(kKernelPasid, address_of(index), issued.bytes)) return std::nullopt;
+  if (!context_.peek(kKernelPasid, address_of(index), issued.bytes)) return std::nullopt;
   issued.entry = context_.terms.entry_of(issued.bytes, false);
   const auto length = issued.entry.input_bytes;
   if (length < layout.command_header || length > layout.mailbox) return issued;
   issued.input.resize(length);
-  if (!context_.look(kKernelPasid, issued.entry.input, issued.input)) issued.input.clear();
+  if (!context_.peek(kKernelPasid, issued.entry.input, issued.input)) issued.input.clear();
   return issued;
 }
 
-void CommandChecks::judge_entry(std::uint32_t index, const Issued& issued) {
+void CommandChecks::validate_entry(std::uint32_t index, const Issued& issued) {
   const auto& layout = context_.personality.layout;
   const auto length = issued.entry.input_bytes;
   const auto swapped = context_.terms.entry_of(issued.bytes, true);
@@ -123,7 +123,7 @@ void CommandChecks::judge_entry(std::uint32_t index, const Issued& issued) {
         fmt::format("command entry {}: input_bytes {:#x} is invalid; in big-endian order the value is {}", index,
                     length, swapped.input_bytes));
   std::array<std::byte, 4> there;
-  if (sound(length) && issued.input.empty() && context_.look(kKernelPasid, swapped.input, there))
+  if (sound(length) && issued.input.empty() && context_.peek(kKernelPasid, swapped.input, there))
     context_.reports.add(FindingKind::wrong_endianness, {About::entry, 2},
                          fmt::format("command entry {}: no memory at the input address {:#x}; in big-endian order the "
                                      "address is {:#x}, which is in memory",
@@ -134,7 +134,7 @@ void CommandChecks::judge_entry(std::uint32_t index, const Issued& issued) {
         fmt::format("command entry {}: reserved byte {:#04x} is {:#04x}", index, left->offset, left->value));
 }
 
-void CommandChecks::judge_mailbox(std::span<const std::byte> mailbox) {
+void CommandChecks::validate_mailbox(std::span<const std::byte> mailbox) {
   const auto said = context_.terms.header_of(mailbox, false);
   const auto swapped = context_.terms.header_of(mailbox, true);
   const auto known = [this](std::uint16_t opcode) {
@@ -169,7 +169,7 @@ void CommandChecks::taken(const nic::CommandTaken& taken) {
   if (!same || (!issued.input.empty() && !taken.input.empty() && !std::ranges::equal(issued.input, taken.input)))
     compare(taken.index, issued, "between the doorbell and the device's read");
   issued.taken = true;
-  if (!taken.input.empty()) judge_mailbox(taken.input);
+  if (!taken.input.empty()) validate_mailbox(taken.input);
 }
 
 // The output mailbox may share memory with the input mailbox: compare() then skips the input, which the device changes.
@@ -200,10 +200,10 @@ void CommandChecks::compare(std::uint32_t index, const Issued& issued, const cha
 
 void CommandChecks::executed(const nic::CommandExecuted& executed) {
   if (executed.status == nic::CommandStatus::ok) return apply(executed);
-  judge_refusal(executed);
+  explain_refusal(executed);
 }
 
-void CommandChecks::judge_refusal(const nic::CommandExecuted& executed) {
+void CommandChecks::explain_refusal(const nic::CommandExecuted& executed) {
   auto& reports = context_.reports;
   const auto* name = name_of_command(context_.terms, executed.opcode);
   const auto number = executed.object;
@@ -282,7 +282,7 @@ void CommandChecks::made_cq(std::uint32_t cqn, const nic::CompletionQueue& queue
   const auto& layout = context_.personality.layout;
   objects.add(queue.pasid, {MemoryKind::cq_ring, cqn, queue.ring, std::uint64_t{layout.cqe} << queue.log_entries});
   objects.add(queue.pasid, {MemoryKind::cq_record, cqn, queue.doorbell_record, layout.cq_record});
-  judge_owners(
+  validate_owners(
       About::cq, cqn, queue.pasid, queue.ring, layout.cqe, queue.producer, queue.log_entries,
       [this](auto entry, auto position, auto log) { return context_.terms.cqe_is_drivers(entry, position, log); });
 }
@@ -293,14 +293,15 @@ void CommandChecks::made_eq(std::uint32_t eqn, const nic::EventQueueContext& que
   const auto& layout = context_.personality.layout;
   context_.objects.add(queue.pasid,
                        {MemoryKind::eq_ring, eqn, queue.ring, std::uint64_t{layout.eqe} << queue.log_entries});
-  judge_owners(
+  validate_owners(
       About::eq, eqn, queue.pasid, queue.ring, layout.eqe, queue.producer, queue.log_entries,
       [this](auto entry, auto position, auto log) { return context_.terms.eqe_is_drivers(entry, position, log); });
 }
 
 template <class IsDrivers>
-void CommandChecks::judge_owners(About about, std::uint32_t number, Pasid pasid, std::uint64_t address,
-                                 std::uint32_t entry, std::uint32_t first, std::uint8_t log, IsDrivers&& is_drivers) {
+void CommandChecks::validate_owners(About about, std::uint32_t number, Pasid pasid, std::uint64_t address,
+                                    std::uint32_t entry, std::uint32_t first, std::uint8_t log,
+                                    IsDrivers&& is_drivers) {
   constexpr std::size_t kAtOnce = 4096;
   const auto entries = 1u << log;
   std::uint32_t wrong = 0;
@@ -309,7 +310,7 @@ void CommandChecks::judge_owners(About about, std::uint32_t number, Pasid pasid,
   for (std::uint32_t at = 0; at < entries;) {
     const auto count = std::min<std::uint32_t>(entries - at, kAtOnce / entry);
     bytes.resize(std::size_t{count} * entry);
-    if (!context_.look(pasid, address + std::uint64_t{at} * entry, bytes)) return;
+    if (!context_.peek(pasid, address + std::uint64_t{at} * entry, bytes)) return;
     for (std::uint32_t i = 0; i < count; ++i) {
       // Position of the device's first write to this entry.
       const auto position = first + ((at + i - first) & (entries - 1));
@@ -358,7 +359,7 @@ void CommandChecks::resized_cq(const nic::CqResize& resize) {
   cq.context.log_entries = resize.log_entries;
   cq.landed = cq.written;  // CQEs on their way go to the former ring
   std::vector<std::byte> record(layout.cq_record);
-  if (context_.look(cq.context.pasid, cq.context.doorbell_record, record))
+  if (context_.peek(cq.context.pasid, cq.context.doorbell_record, record))
     cq.resized_at = context_.personality.cqes_consumed(record);
   context_.objects.remove(MemoryKind::cq_ring, resize.cqn);
   context_.objects.add(cq.context.pasid,

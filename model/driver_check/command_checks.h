@@ -38,8 +38,8 @@ class CommandChecks {
   void rung(std::uint32_t entries, std::uint32_t swapped);
   bool owned(std::uint32_t entries);
   std::optional<Issued> read_issued(std::uint32_t index);
-  void judge_entry(std::uint32_t index, const Issued& issued);
-  void judge_mailbox(std::span<const std::byte> mailbox);
+  void validate_entry(std::uint32_t index, const Issued& issued);
+  void validate_mailbox(std::span<const std::byte> mailbox);
   void compare(std::uint32_t index, const Issued& issued, const char* when);
   std::uint64_t address_of(std::uint32_t index) const;
 
@@ -51,9 +51,9 @@ class CommandChecks {
   void resized_cq(const nic::CqResize& resize);
   void lent(const nic::IcmRange& range, bool mapped);
   template <class IsDrivers>
-  void judge_owners(About about, std::uint32_t number, Pasid pasid, std::uint64_t address, std::uint32_t entry,
-                    std::uint32_t first, std::uint8_t log, IsDrivers&& is_drivers);
-  void judge_refusal(const nic::CommandExecuted& executed);
+  void validate_owners(About about, std::uint32_t number, Pasid pasid, std::uint64_t address, std::uint32_t entry,
+                       std::uint32_t first, std::uint8_t log, IsDrivers&& is_drivers);
+  void explain_refusal(const nic::CommandExecuted& executed);
 
   CheckContext& context_;
   std::uint64_t queue_ = 0;

@@ -78,7 +78,7 @@ void CompletionChecks::overran(std::uint32_t cqn) {
   if (found == context_.objects.cqs.end()) return;
   const auto& cq = found->second;
   std::vector<std::byte> record(context_.personality.layout.cq_record);
-  if (!context_.look(cq.context.pasid, cq.context.doorbell_record, record)) return;
+  if (!context_.peek(cq.context.pasid, cq.context.doorbell_record, record)) return;
   const auto consumer = context_.personality.cqes_consumed(record);
   if (context_.reports.has(FindingKind::wrong_endianness, {About::cq, cqn})) return;
   unsigned orphans = 0, unconsumed = 0;

@@ -32,12 +32,12 @@ struct CheckContext {
   Reports reports{log};
   Objects objects;
   MemoryMaps maps;
-  std::uint64_t looks_in_vain = 0;
+  std::uint64_t failed_reads = 0;
 
   // Reads host memory at the present time; no counter of the device changes. False: the check cannot read that memory.
-  bool look(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) {
-    const bool seen = pcie.look(pasid, address, bytes);
-    looks_in_vain += !seen;
+  bool peek(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) {
+    const bool seen = pcie.peek(pasid, address, bytes);
+    failed_reads += !seen;
     return seen;
   }
   // Example: " 3 us ago".

@@ -8,7 +8,7 @@
 namespace rnicsim::driver_check {
 namespace {
 
-constexpr unsigned kMostJudged = 256;  // WQEs checked for each doorbell
+constexpr unsigned kMostValidated = 256;  // WQEs checked for each doorbell
 
 About about_of(ObjectKind kind) {
   return kind == ObjectKind::cq ? About::cq : kind == ObjectKind::eq ? About::eq : About::qp;
@@ -51,32 +51,32 @@ void DoorbellChecks::rung(const nic::DoorbellRung& rung) {
         FindingKind::past_ring, {About::qp, rung.qpn.value},
         fmt::format("send doorbell of queue pair {}: producer {} after {} announces {} blocks, but the ring has {}",
                     rung.qpn.value, rung.producer, qp.announced, added, ring));
-  judge_announced(rung.qpn.value, qp, rung.producer);
+  validate_announced(rung.qpn.value, qp, rung.producer);
   qp.announced = rung.producer;
 }
 
 // A driver writes its WQEs into the ring before the doorbell, for BlueFlame as well.
-void DoorbellChecks::judge_announced(std::uint32_t qpn, QueuePair& qp, std::uint16_t producer) {
+void DoorbellChecks::validate_announced(std::uint32_t qpn, QueuePair& qp, std::uint16_t producer) {
   auto position = qp.announced;
-  for (unsigned i = 0; i < kMostJudged && position != producer; ++i) {
-    const auto blocks = judge_wqe(qpn, qp, position);
+  for (unsigned i = 0; i < kMostValidated && position != producer; ++i) {
+    const auto blocks = validate_wqe(qpn, qp, position);
     if (blocks == 0 || blocks > static_cast<std::uint16_t>(producer - position)) return;
     position = static_cast<std::uint16_t>(position + blocks);
   }
 }
 
-std::uint16_t DoorbellChecks::judge_wqe(std::uint32_t qpn, const QueuePair& qp, std::uint16_t position) {
+std::uint16_t DoorbellChecks::validate_wqe(std::uint32_t qpn, const QueuePair& qp, std::uint16_t position) {
   const auto& layout = context_.personality.layout;
   const auto ring = 1u << qp.context.log_send_blocks;
   const auto block_at = [&](std::uint16_t at) {
     return qp.context.send_ring + std::uint64_t{at & (ring - 1)} * layout.send_block();
   };
   std::vector<std::byte> wqe(layout.send_block());
-  if (!context_.look(qp.context.pasid, block_at(position), wqe)) return 0;
+  if (!context_.peek(qp.context.pasid, block_at(position), wqe)) return 0;
   auto& reports = context_.reports;
   const auto claims = context_.terms.claims_of(wqe, false);
   const auto where = fmt::format("queue pair {}, WQE {}", qpn, position);
-  const auto last_lap = static_cast<std::uint16_t>(position - ring);
+  const auto older_index = static_cast<std::uint16_t>(position - ring);
   const auto doubt = [&](FindingKind kind, const std::string& what) {
     reports.add(kind, {About::qp, qpn}, fmt::format("{}: {}", where, what));
     return std::uint16_t{0};
@@ -94,7 +94,7 @@ std::uint16_t DoorbellChecks::judge_wqe(std::uint32_t qpn, const QueuePair& qp, 
                                               swapped.index)
                                 : fmt::format("the WQE names queue pair {:#x}; in big-endian order the number is {}",
                                               claims.qpn, swapped.qpn));
-    if (claims.qpn == qpn && claims.index == last_lap)
+    if (claims.qpn == qpn && claims.index == older_index)
       return doubt(FindingKind::stale_wqe,
                    fmt::format("the doorbell announces the WQE, but the block in memory still has the older WQE {}",
                                claims.index));
@@ -107,7 +107,7 @@ std::uint16_t DoorbellChecks::judge_wqe(std::uint32_t qpn, const QueuePair& qp, 
   for (std::uint16_t i = 1; i < *blocks; ++i) {
     wqe.resize(wqe.size() + layout.send_block());
     const auto next = std::span(wqe).last(layout.send_block());
-    if (!context_.look(qp.context.pasid, block_at(static_cast<std::uint16_t>(position + i)), next)) return 0;
+    if (!context_.peek(qp.context.pasid, block_at(static_cast<std::uint16_t>(position + i)), next)) return 0;
   }
   const auto whole = std::span(wqe).first(std::min<std::size_t>(claims.bytes, wqe.size()));
   if (const auto left = context_.terms.reserved_in_wqe(whole, qp.context.transport))

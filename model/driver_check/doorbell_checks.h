@@ -28,9 +28,9 @@ class DoorbellChecks {
   nic::DoorbellWrite swapped_doorbell() const;
   std::optional<std::uint32_t> swapped_position() const;
   std::uint32_t last_in_page() const;
-  void judge_announced(std::uint32_t qpn, QueuePair& qp, std::uint16_t producer);
+  void validate_announced(std::uint32_t qpn, QueuePair& qp, std::uint16_t producer);
   // Returns the number of blocks of the WQE; 0: the WQE is not sound, so the place of the next WQE is unknown.
-  std::uint16_t judge_wqe(std::uint32_t qpn, const QueuePair& qp, std::uint16_t position);
+  std::uint16_t validate_wqe(std::uint32_t qpn, const QueuePair& qp, std::uint16_t position);
 
   CheckContext& context_;
 };

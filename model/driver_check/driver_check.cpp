@@ -115,7 +115,7 @@ void DriverCheck::Watcher::watch_queues() {
 void DriverCheck::Watcher::accessed(const nic::HostAccess& access) {
   context.log.add(now(), access);
   burndown.accessed(access);
-  interrupts_.look_around();
+  interrupts_.check_pending();
   // With memory space off the device refuses the access, and no register sees it.
   if (access.space == nic::HostAccess::Space::bar && !blocks_.pcie.memory_enabled()) return;
   interrupts_.accessed(access);
@@ -208,9 +208,9 @@ std::string DriverCheck::burndown() const {
   auto text = watcher_->burndown.text();
   if (const auto more = context.reports.left_out(); more != 0)
     text += fmt::format("findings not listed after the first {}: {}\n", Reports::kMost, more);
-  if (context.looks_in_vain != 0)
+  if (context.failed_reads != 0)
     text += fmt::format("failed reads of host memory: {} (the check of the unread bytes was skipped)\n",
-                        context.looks_in_vain);
+                        context.failed_reads);
   return text;
 }
 

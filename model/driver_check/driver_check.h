@@ -6,7 +6,7 @@
 //   check.tell([](const driver_check::Finding& finding) { std::cerr << finding.line() << '\n'; });
 //
 // The check reads host memory beyond the device's own reads by the debug transport of the platform's `dma` target, or
-// by HostMemory::look. Without either, the checks that need this memory are silent, and burndown() says so.
+// by HostMemory::peek. Without either, the checks that need this memory are silent, and burndown() says so.
 #pragma once
 
 #include <cstdint>

@@ -40,8 +40,8 @@ class HostWatch final : public HostMemory {
   bool read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override;
   bool write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) override;
   bool answers(Pasid pasid) const override { return host_.answers(pasid); }
-  bool look(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override {
-    return host_.look(pasid, address, bytes);
+  bool peek(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override {
+    return host_.peek(pasid, address, bytes);
   }
   // Function-level reset: drops the writes that have not landed.
   void forget();

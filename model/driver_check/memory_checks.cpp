@@ -30,7 +30,7 @@ void MemoryChecks::aborted(Pasid pasid, std::uint64_t address, std::size_t bytes
                                 fmt::format("{}: the memory was unmapped {}", access, CheckContext::ago(*at)));
   const auto turned_address = boost::endian::endian_reverse(address);
   std::array<std::byte, 4> there;
-  if (turned_address != address && context_.look(pasid, turned_address, there))
+  if (turned_address != address && context_.peek(pasid, turned_address, there))
     return context_.reports.add(
         FindingKind::wrong_endianness, subject,
         fmt::format("{}: no memory at this address; in big-endian order the address is {:#x}, which is in memory",
@@ -86,7 +86,7 @@ void InterruptChecks::raised(const nic::InterruptRaised& raised) {
   }
 }
 
-void InterruptChecks::look_around() {
+void InterruptChecks::check_pending() {
   for (const auto& [vector, since] : pending_)
     if (now() - since >= context_.params.masked_for) forgotten(vector, since);
 }

@@ -29,7 +29,7 @@ class InterruptChecks {
 
   void accessed(const nic::HostAccess& access);  // a write to an MSI-X vector: the driver uses that interrupt
   void raised(const nic::InterruptRaised& raised);
-  void look_around();  // reports interrupts that are pending for too long
+  void check_pending();  // reports interrupts that are pending for too long
   void finish();
   void was_reset();
 

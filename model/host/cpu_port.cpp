@@ -21,8 +21,8 @@ constexpr std::size_t kArenaBytes = 256 << 20;  // reserved, not resident
 
 // CPU time that a thread may use before it waits for it: keeps the kernel's clock near the thread's. Memory that the
 // thread reads is at most so much older than its clock.
-constexpr Duration kMostOwed{100'000};
-constexpr Duration kMostOwedAlone{1'000'000};
+constexpr Duration kMostCharged{100'000};
+constexpr Duration kMostChargedAlone{1'000'000};
 
 bool is_ready(int fd, short events) {
   pollfd entry{fd, events, 0};
@@ -66,9 +66,9 @@ void CpuPort::look_up(const sc_core::sc_process_b* process) {
 void CpuPort::settle() { settle(current_thread()); }
 
 void CpuPort::settle(Thread& thread) {
-  if (thread.owed == Duration{}) return;
+  if (thread.charged == Duration{}) return;
   const std::uint64_t before = visible_writes_;
-  thread.sleep.until(now() + std::exchange(thread.owed, Duration{}));
+  thread.sleep.until(now() + std::exchange(thread.charged, Duration{}));
   if (visible_writes_ != before) thread.seen_meanwhile = true;
 }
 
@@ -105,7 +105,7 @@ void CpuPort::system_call() {
 bool CpuPort::alone() const { return threads_.size() == 1 && kernel_.processes() == 1; }
 
 void CpuPort::work(Thread& thread, Duration time) {
-  thread.owed += time;
+  thread.charged += time;
   if (thread.meter != nullptr) *thread.meter += time;
 }
 
@@ -118,7 +118,7 @@ void CpuPort::mmio_write(std::uint32_t offset, std::span<const std::byte> data) 
     agent_.mmio_write(pasid_, offset, Payload::copy_of(data));
     return work(thread, std::max(room - now(), Duration{}));
   }
-  const Duration at = now() + thread.owed;
+  const Duration at = now() + thread.charged;
   path_.free = std::max(path_.free, root_complex_.path().free);
   work(thread, std::max(path_.room(data.size(), params_), at) - at);
   path_.occupy(at, data.size(), params_);
@@ -328,17 +328,17 @@ int CpuPort::rdma_cm(std::uint32_t channel, std::uint32_t command, std::span<con
 void CpuPort::charge(abi::CpuCost cost, std::uint32_t times) {
   Thread& thread = current_thread();
   work(thread, params_.cpu.cost(cost) * times);
-  if (thread.owed >= kMostOwed && (thread.owed >= kMostOwedAlone || !alone())) settle(thread);
+  if (thread.charged >= kMostCharged && (thread.charged >= kMostChargedAlone || !alone())) settle(thread);
 }
 
 void CpuPort::wait_visible() {
   Thread& thread = current_thread();
   const Duration detect = params_.cpu.cost(abi::CpuCost::detect);
   if (std::exchange(thread.seen_meanwhile, false)) {
-    thread.owed += detect;
+    thread.charged += detect;
     return settle(thread);
   }
-  thread.busy_until = now() + std::exchange(thread.owed, Duration{});
+  thread.busy_until = now() + std::exchange(thread.charged, Duration{});
   sleeping_.push_back(&thread);
   thread.sleep.until(thread.busy_until + params_.poll_interval + detect);
   std::erase(sleeping_, &thread);
@@ -354,9 +354,9 @@ void CpuPort::written() {
 void CpuPort::wait_unlocked(const void*) {
   Thread& thread = current_thread();
   // A lock that was taken at the simulation's time may be free at the thread's time.
-  if (thread.owed != Duration{}) return settle(thread);
+  if (thread.charged != Duration{}) return settle(thread);
   sleep_on(unlocked_);
-  thread.owed += params_.cpu.cost(abi::CpuCost::detect);
+  thread.charged += params_.cpu.cost(abi::CpuCost::detect);
 }
 
 bool CpuPort::hand_over(const void*) {
@@ -370,13 +370,13 @@ void CpuPort::pass_lock(TimedLock& lock, abi::CpuCost held) {
   if (!alone()) settle(thread);
   const auto cost = [&](abi::CpuCost which) { return std::uint64_t(params_.cpu.cost(which).ps); };
   const std::uint64_t has_it =
-      lock.take(std::uint64_t((now() + thread.owed).ps),
+      lock.take(std::uint64_t((now() + thread.charged).ps),
                 {cost(abi::CpuCost::doorbell_lock), cost(abi::CpuCost::doorbell_lock_contended),
                  cost(abi::CpuCost::doorbell_lock_waiting), cost(held)});
-  work(thread, Duration{std::int64_t(has_it)} - now() - thread.owed);
+  work(thread, Duration{std::int64_t(has_it)} - now() - thread.charged);
 }
 
-std::uint64_t CpuPort::time() { return std::uint64_t((now() + current_thread().owed).ps); }
+std::uint64_t CpuPort::time() { return std::uint64_t((now() + current_thread().charged).ps); }
 void CpuPort::tell(const abi::Milestone& milestone) { agent_.software({pasid_, milestone}); }
 
 bool CpuPort::wait_for_event(std::uint32_t, int fd, bool) {

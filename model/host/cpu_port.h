@@ -32,7 +32,7 @@ class CpuPort : public DevicePort {
   void settle();
   void wait_until(Duration at);
   // The calling thread's clock, which may be ahead of the simulation's.
-  Duration thread_time() { return now() + current_thread().owed; }
+  Duration thread_time() { return now() + current_thread().charged; }
   // From now on adds the work of the calling thread's CPU to `busy`; polling in vain does not count. `busy` must
   // outlive the thread.
   void meter(Duration& busy) { current_thread().meter = &busy; }
@@ -94,7 +94,7 @@ class CpuPort : public DevicePort {
 
  private:
   struct Thread {
-    Duration owed;
+    Duration charged;
     Sleep sleep;
     Duration busy_until;  // end of its own work, after an empty poll: not woken before
     // DMA wrote while the thread waited between its poll and wait_visible(): wait_visible() must return at once.

@@ -96,8 +96,8 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
   bool read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override;
   bool write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) override;
   bool answers(Pasid pasid) const override { return iommu_.answers({pasid, function_}); }
-  bool look(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override {
-    return iommu_.look({pasid, function_}, address, bytes);
+  bool peek(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override {
+    return iommu_.peek({pasid, function_}, address, bytes);
   }
 
   // --- The CPU.

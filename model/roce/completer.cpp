@@ -17,7 +17,7 @@ Status status_of(std::uint8_t nak) {
 
 }  // namespace
 
-ResponseOutcome Completer::judge(const Headers& headers, std::uint32_t payload) {
+ResponseOutcome Completer::validate(const Headers& headers, std::uint32_t payload) {
   const auto psn = headers.bth.psn;
   // Answers to packets that were never sent, or that are answered already, are ignored.
   if (!before(psn, window_.unsent_psn)) return {Kind::dropped};

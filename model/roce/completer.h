@@ -35,7 +35,7 @@ class Completer {
   explicit Completer(SendWindow& window) : window_(window) {}
 
   ResponseOutcome receive(const Headers& headers, std::uint32_t payload) {
-    const auto outcome = judge(headers, payload);
+    const auto outcome = validate(headers, payload);
     if (window_.reorders()) window_.pass_early();
     return outcome;
   }
@@ -53,7 +53,7 @@ class Completer {
  private:
   using Kind = ResponseOutcome::Kind;
 
-  ResponseOutcome judge(const Headers& headers, std::uint32_t payload);
+  ResponseOutcome validate(const Headers& headers, std::uint32_t payload);
   ResponseOutcome acknowledge(const Headers& headers);
   [[gnu::noinline]] ResponseOutcome negative(Psn psn, const Aeth& aeth);
   [[gnu::noinline]] bool answered_in_part(bool moved);

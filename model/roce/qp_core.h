@@ -52,7 +52,7 @@ struct CoreState {
 
 // The payload or the atomic of a request failed in memory. Reliable transports: a NAK is pending for it.
 struct PlacementFailure {
-  OwedId owed = 0;
+  AnswerId pending_answer = 0;
   bool to_receive = false;  // the payload belonged to a receive WQE
   bool completes_receive = false;
   bool refused = false;  // the requester's key did not grant the access
@@ -63,7 +63,7 @@ class CoreActions {
   virtual void begin_step() = 0;
   virtual void end_step() = 0;
   // Called outside of an event's call: a packet can be sent that could not be sent before; `answers`: or a request can
-  // be judged that was busy.
+  // be checked that was busy.
   virtual void moved(Slot slot, bool answers) = 0;
 
   // --- Sends.
@@ -82,15 +82,15 @@ class CoreActions {
   virtual void cancel(Slot slot, Timer timer) = 0;
 
   // --- Answers.
-  // Whether the access of a verdict is granted, if this is known at once; nullopt: judged() gets the verdict.
+  // Whether the access of a verdict is granted, if this is known at once; nullopt: validated() gets the verdict.
   virtual std::optional<bool> granted(Slot slot, const Verdict& wanted) = 0;
-  virtual void judged(Slot slot, const Verdict& verdict) = 0;
+  virtual void validated(Slot slot, const Verdict& verdict) = 0;
   // Executes the atomic of request `psn`. XRC: `domain` is the domain of the key.
-  virtual void carry_out(Slot slot, OwedId owed, Psn psn, const AtomicEth& operation, bool is_swap,
-                         std::uint32_t domain) = 0;
-  virtual void invalidate(Slot slot, OwedId owed, Rkey key) = 0;
+  virtual void start_atomic(Slot slot, AnswerId pending_answer, Psn psn, const AtomicEth& operation, bool is_swap,
+                            std::uint32_t domain) = 0;
+  virtual void invalidate(Slot slot, AnswerId pending_answer, Rkey key) = 0;
   // A message with a receive is complete: its payload and all earlier payload is in memory.
-  virtual void receive_completed(Slot slot, OwedId owed) = 0;
+  virtual void receive_completed(Slot slot, AnswerId pending_answer) = 0;
   virtual void placement_failed(Slot slot, const PlacementFailure& failure) = 0;
 
   virtual void told(Slot slot, const CoreState& state) = 0;  // the result of query()
@@ -140,9 +140,9 @@ class QpCore {
   // --- Answers. After a verdict that wants information: call request() again for the same packet, with it in `offer`.
   virtual void request(Slot slot, const Headers& headers, std::uint32_t payload, const Offer& offer) = 0;
   virtual void settle_answers(Slot slot) = 0;  // after the work that a verdict or an answer asked for
-  virtual void placed(Slot slot, OwedId owed, MemoryResult result) = 0;
-  virtual void carried_out(Slot slot, OwedId owed, MemoryResult result, std::uint64_t original) = 0;
-  virtual void invalidated(Slot slot, OwedId owed) = 0;
+  virtual void placed(Slot slot, AnswerId pending_answer, MemoryResult result) = 0;
+  virtual void atomic_executed(Slot slot, AnswerId pending_answer, MemoryResult result, std::uint64_t original) = 0;
+  virtual void invalidated(Slot slot, AnswerId pending_answer) = 0;
   // Payload bytes of the next answer; nullopt: no answer can be sent.
   virtual std::optional<std::uint32_t> next_answer(Slot slot) const = 0;
   virtual SentAnswer answer(Slot slot, Headers& headers) = 0;

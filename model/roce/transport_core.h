@@ -67,11 +67,13 @@ class TransportCore final : public QpCore {
     of(slot).answers.request(headers, payload, offer);
   }
   void settle_answers(Slot slot) override { of(slot).answers.settle(); }
-  void placed(Slot slot, OwedId owed, MemoryResult result) override { of(slot).answers.placed(owed, result); }
-  void carried_out(Slot slot, OwedId owed, MemoryResult result, std::uint64_t original) override {
-    of(slot).answers.carried_out(owed, result, original);
+  void placed(Slot slot, AnswerId pending_answer, MemoryResult result) override {
+    of(slot).answers.placed(pending_answer, result);
   }
-  void invalidated(Slot slot, OwedId owed) override { of(slot).answers.invalidated(owed); }
+  void atomic_executed(Slot slot, AnswerId pending_answer, MemoryResult result, std::uint64_t original) override {
+    of(slot).answers.atomic_executed(pending_answer, result, original);
+  }
+  void invalidated(Slot slot, AnswerId pending_answer) override { of(slot).answers.invalidated(pending_answer); }
   std::optional<std::uint32_t> next_answer(Slot slot) const override { return of(slot).answers.next(); }
   SentAnswer answer(Slot slot, Headers& headers) override { return of(slot).answers.answer(headers); }
   void answer_unreadable(Slot slot, Psn psn, MemoryResult result, std::uint32_t) override {

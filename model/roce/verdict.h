@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A responder's verdict on a request packet, and the information that the responder needs for it. A responder is a
 // resumable chain of checks: it changes nothing before it decides, and asks for missing information (a receive WQE, a
-// key check); the caller then has the same packet judged again, with the information.
+// key check); the caller then has the same packet checked again, with the information.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct ResponderAttributes {
   LossRecovery recovery;
 };
 
-using OwedId = std::uint64_t;  // number of a pending answer of a responder
+using AnswerId = std::uint64_t;  // number of a pending answer of a responder
 
 // The caller's information about the packet's resources.
 struct Offer {
@@ -77,11 +77,11 @@ struct Verdict {
     read,           // answer with the bytes of `range`
     atomic,         // execute `atomic` at `range`, answer with the original value, call atomic_done()
     replay,         // a duplicate atomic: answer with `original`, execute nothing
-    busy,           // the order forbids the request now: judge again after the queue pair's next event
-    keep,           // earlier packets are missing: keep the packet until `next_kept` names it; then judge it again
+    busy,           // the order forbids the request now: check again after the queue pair's next event
+    keep,           // earlier packets are missing: keep the packet until `next_kept` names it; then check it again
   };
   Kind kind = Kind::drop;
-  OwedId owed = 0;                               // place, reject, atomic: number of the pending answer
+  AnswerId pending_answer = 0;                   // place, reject, atomic: number of the pending answer
   DropCause cause = DropCause::out_of_sequence;  // drop
   // place
   bool to_receive_wqe = false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The RTL's referee. Feeds the transport core in C++ (model/roce) with the same events, and makes it act in the RTL's
-// order. Which queue pair sends, when a timer expires, when acknowledgements coalesce and when an input must wait are
-// free choices of the RTL; the referee checks that each is legal. Everything else must be equal: packets, completions,
-// verdicts, contexts.
+// The RTL's reference model. Feeds the transport core in C++ (model/roce) with the same events, and makes it act in the
+// RTL's order. Which queue pair sends, when a timer expires, when acknowledgements coalesce and when an input must wait
+// are free choices of the RTL; the reference model checks that each is legal. Everything else must be equal: packets,
+// completions, verdicts, contexts.
 #pragma once
 
 #include <array>
@@ -66,11 +66,11 @@ class Lockstep final : private roce::CoreActions {
     AnswerSide(roce::Slot slot, roce::CoreActions& actions) : core(slot, actions, roce::Transport::rc) {}
     roce::AnswerSide core;
     bool alive = false;
-    bool deaf = false;
+    bool drops_requests = false;
     roce::ResponderAttributes attributes;
-    roce::OwedId next_owed = 0;
+    roce::AnswerId next_answer_id = 0;
     struct ToCome {
-      roce::OwedId owed;
+      roce::AnswerId pending_answer;
       AnswerRecord record;
     };
     std::deque<ToCome> to_come;  // expected completions, and a failed placement
@@ -121,10 +121,10 @@ class Lockstep final : private roce::CoreActions {
   void arm(roce::Slot slot, roce::Timer timer, std::uint8_t code, bool few) override;
   void cancel(roce::Slot slot, roce::Timer timer) override;
   std::optional<bool> granted(roce::Slot, const roce::Verdict&) override { return std::nullopt; }
-  void judged(roce::Slot, const roce::Verdict&) override {}
-  void carry_out(roce::Slot, roce::OwedId, roce::Psn, const roce::AtomicEth&, bool, std::uint32_t) override {}
-  void invalidate(roce::Slot, roce::OwedId, roce::Rkey) override {}
-  void receive_completed(roce::Slot slot, roce::OwedId owed) override;
+  void validated(roce::Slot, const roce::Verdict&) override {}
+  void start_atomic(roce::Slot, roce::AnswerId, roce::Psn, const roce::AtomicEth&, bool, std::uint32_t) override {}
+  void invalidate(roce::Slot, roce::AnswerId, roce::Rkey) override {}
+  void receive_completed(roce::Slot slot, roce::AnswerId pending_answer) override;
   void placement_failed(roce::Slot slot, const roce::PlacementFailure& failure) override;
   void told(roce::Slot, const roce::CoreState&) override {}
 

@@ -120,12 +120,12 @@ AnswerRecord Lockstep::control(AnswerSide& side, AnswerRecord core, const Answer
 
 AnswerRecord Lockstep::request(AnswerSide& side, AnswerRecord core, const Request& request) {
   const auto rtl = core.verdict;
-  if (!side.alive || side.deaf) {
+  if (!side.alive || side.drops_requests) {
     core.verdict = Verdict::drop;
     return core;
   }
   if (rtl == Verdict::busy) {
-    if (side.core.owed() == 0 && side.to_come.empty()) illegal("the request has no reason to wait");
+    if (side.core.pending_answer() == 0 && side.to_come.empty()) illegal("the request has no reason to wait");
     return core;
   }
   const auto& row = row_of(request.opcode);
@@ -133,7 +133,7 @@ AnswerRecord Lockstep::request(AnswerSide& side, AnswerRecord core, const Reques
   if (request.receive_known)
     offer.receive = request.receive_available ? roce::Offer::Receive::available : roce::Offer::Receive::none;
   if (request.access_known) offer.access_granted = request.access_granted;
-  const auto verdict = side.core.judge(headers_of(request, row), request.bytes, offer);
+  const auto verdict = side.core.validate(headers_of(request, row), request.bytes, offer);
   core.duplicate = verdict.duplicate;
   // Repeating a READ or an atomic is optional: the requester may have to ask again.
   const bool spared = verdict.duplicate && rtl == Verdict::drop &&
@@ -155,7 +155,7 @@ AnswerRecord Lockstep::accept(AnswerSide& side, AnswerRecord core, const Request
     case Verdict::want_access: return core;
     case Verdict::reject:
       core.syndrome = verdict.syndrome;
-      core.fatal = side.deaf = verdict.fatal;
+      core.fatal = side.drops_requests = verdict.fatal;
       core.receive_status = static_cast<std::uint8_t>(verdict.receive_status.value_or(roce::Status::success));
       core.begins_receive = verdict.begins_receive;
       core.access_event = verdict.access_event;
@@ -185,38 +185,39 @@ AnswerRecord Lockstep::accept(AnswerSide& side, AnswerRecord core, const Request
     side.again.push_back({verdict});
     return core;
   }
-  core.owed = static_cast<std::uint8_t>(side.next_owed++ % kOwed);
+  core.pending_answer = static_cast<std::uint8_t>(side.next_answer_id++ % kPendingAnswers);
   side.core.accept(verdict, request.bytes);
   side.core.settle_ahead();
-  if (side.core.owed() > kOwed) illegal("more pending answers than the queue has entries");
+  if (side.core.pending_answer() > kPendingAnswers) illegal("more pending answers than the queue has entries");
   return core;
 }
 
 AnswerRecord Lockstep::event(AnswerSide& side, AnswerRecord core, const AnswerEvent& event) {
-  const auto owed = owed_of(side.next_owed - 1, event.owed);
-  if (event.kind == AnswerEvent::Kind::placed) side.core.placed(owed, as_memory(event.result));
-  if (event.kind == AnswerEvent::Kind::atomic) side.core.carried_out(owed, as_memory(event.result), event.original);
+  const auto pending_answer = answer_of(side.next_answer_id - 1, event.pending_answer);
+  if (event.kind == AnswerEvent::Kind::placed) side.core.placed(pending_answer, as_memory(event.result));
+  if (event.kind == AnswerEvent::Kind::atomic)
+    side.core.atomic_executed(pending_answer, as_memory(event.result), event.original);
   side.core.settle_ahead();
   return core;
 }
 
-void Lockstep::receive_completed(roce::Slot slot, roce::OwedId owed) {
+void Lockstep::receive_completed(roce::Slot slot, roce::AnswerId pending_answer) {
   AnswerRecord record{.slot = static_cast<std::uint8_t>(slot),
                       .op = AnswerOp::complete,
-                      .owed = static_cast<std::uint8_t>(owed % kOwed)};
-  slots_[slot].answers->to_come.push_back({owed, record});
+                      .pending_answer = static_cast<std::uint8_t>(pending_answer % kPendingAnswers)};
+  slots_[slot].answers->to_come.push_back({pending_answer, record});
 }
 
 void Lockstep::placement_failed(roce::Slot slot, const roce::PlacementFailure& failure) {
   auto& side = *slots_[slot].answers;
-  side.deaf = true;
+  side.drops_requests = true;
   AnswerRecord record{.slot = static_cast<std::uint8_t>(slot),
                       .op = AnswerOp::failed,
                       .to_receive = failure.to_receive,
                       .access_event = failure.refused,
-                      .owed = static_cast<std::uint8_t>(failure.owed % kOwed),
+                      .pending_answer = static_cast<std::uint8_t>(failure.pending_answer % kPendingAnswers),
                       .had_cqe = failure.completes_receive};
-  side.to_come.push_back({failure.owed, record});
+  side.to_come.push_back({failure.pending_answer, record});
 }
 
 // The oldest message that takes a receive, once all before it are in memory; or a failed placement.
@@ -227,7 +228,7 @@ AnswerRecord Lockstep::next_of(AnswerSide& side, AnswerRecord core) {
     return core;
   }
   const auto& record = side.to_come.front().record;
-  core.owed = record.owed;
+  core.pending_answer = record.pending_answer;
   core.to_receive = record.to_receive;
   core.had_cqe = record.had_cqe;
   core.access_event = record.access_event;
@@ -245,7 +246,7 @@ AnswerRecord Lockstep::packet(AnswerSide& side, AnswerRecord core) {
   const auto sent = side.core.answer(headers, roce::Psn(core.psn));
   core = with(core, headers, sent);
   const auto oldest = side.core.oldest();
-  if (!side.to_come.empty() && (!oldest || side.to_come.front().owed < *oldest))
+  if (!side.to_come.empty() && (!oldest || side.to_come.front().pending_answer < *oldest))
     illegal("the answer's receive was not completed");
   if (sent.fatal) {
     side.core.fail();
@@ -289,7 +290,7 @@ AnswerRecord Lockstep::packet_again(AnswerSide& side, AnswerRecord core) {
 
 // Data of a READ could not be read: a NAK replaces the packet, and nothing follows.
 AnswerRecord Lockstep::failed_read(AnswerSide& side, AnswerRecord core, const AnswerEvent& event) {
-  side.deaf = true;
+  side.drops_requests = true;
   side.again.clear();
   side.to_come.clear();
   side.core.unreadable(roce::Psn(event.psn), as_memory(event.result));

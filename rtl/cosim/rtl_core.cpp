@@ -65,12 +65,12 @@ void limit_to_rtl(nic::CapabilityParams& capabilities) {
 
 RtlCore::RtlCore(const RtlOptions& options)
     : options_(options), rtl_({.checked = options.lockstep, .waves = options.waves}) {
-  if (options.lockstep) referee_ = std::make_unique<Lockstep>();
+  if (options.lockstep) reference_model_ = std::make_unique<Lockstep>();
 }
 
 void RtlCore::forget_all() {
   rtl_.reset();
-  if (referee_) referee_->reset();
+  if (reference_model_) reference_model_->reset();
   queues_.clear();
   clock_.disarm();
   qps_ = {};
@@ -100,11 +100,11 @@ void RtlCore::cycle() {
   const auto time = ticks_of(now());
   rtl_.set_time(static_cast<std::uint64_t>(now().ps));
   const auto& outputs = rtl_.begin_cycle(time);
-  if (referee_ && !referee_->failed()) {
-    if (outputs.send) referee_->send(*outputs.send, rtl_, time);
-    if (outputs.answer) referee_->answer(*outputs.answer, rtl_, time);
-    if (rtl_.failures() != 0) referee_->complain("an assertion of the RTL failed: stderr has its message");
-    if (referee_->failed() && options_.mismatch) options_.mismatch(referee_->mismatch());
+  if (reference_model_ && !reference_model_->failed()) {
+    if (outputs.send) reference_model_->send(*outputs.send, rtl_, time);
+    if (outputs.answer) reference_model_->answer(*outputs.answer, rtl_, time);
+    if (rtl_.failures() != 0) reference_model_->complain("an assertion of the RTL failed: stderr has its message");
+    if (reference_model_->failed() && options_.mismatch) options_.mismatch(reference_model_->mismatch());
   }
   if (outputs.send || outputs.answer) {
     actions_->begin_step();

@@ -62,9 +62,10 @@ class RtlCore final : public roce::QpCore {
 
   void request(roce::Slot slot, const roce::Headers& headers, std::uint32_t payload, const roce::Offer& offer) override;
   void settle_answers(roce::Slot) override {}
-  void placed(roce::Slot slot, roce::OwedId owed, roce::MemoryResult result) override;
-  void carried_out(roce::Slot slot, roce::OwedId owed, roce::MemoryResult result, std::uint64_t original) override;
-  void invalidated(roce::Slot, roce::OwedId) override {}  // never called: the RTL invalidates no keys
+  void placed(roce::Slot slot, roce::AnswerId pending_answer, roce::MemoryResult result) override;
+  void atomic_executed(roce::Slot slot, roce::AnswerId pending_answer, roce::MemoryResult result,
+                       std::uint64_t original) override;
+  void invalidated(roce::Slot, roce::AnswerId) override {}  // never called: the RTL invalidates no keys
   std::optional<std::uint32_t> next_answer(roce::Slot slot) const override;
   roce::SentAnswer answer(roce::Slot slot, roce::Headers& headers) override;
   void answer_unreadable(roce::Slot slot, roce::Psn psn, roce::MemoryResult result, std::uint32_t packets) override;
@@ -89,8 +90,9 @@ class RtlCore final : public roce::QpCore {
     bool judging = false;                 // a request is in the RTL:
     Request request;
     roce::AtomicEth operands;
-    roce::OwedId owed = kOwed - 1;            // number of the last pending answer
-    std::array<std::uint8_t, kOwed> saved{};  // by pending answer: index at which the RTL keeps an atomic's result
+    roce::AnswerId pending_answer = kPendingAnswers - 1;  // number of the last pending answer
+    std::array<std::uint8_t, kPendingAnswers>
+        saved{};  // by pending answer: index at which the RTL keeps an atomic's result
     Fifo<AnswerRecord> answer_packets;
     bool answers_void = false;  // until the NAK that replaces them arrives
   };
@@ -126,12 +128,12 @@ class RtlCore final : public roce::QpCore {
 
   // --- rtl_core_answers.cpp
   void take(const AnswerRecord& record);
-  void judged(roce::Slot slot, Life& life, const AnswerRecord& record);
+  void validated(roce::Slot slot, Life& life, const AnswerRecord& record);
 
   const RtlOptions options_;
   roce::CoreActions* actions_ = nullptr;
   VerilatedEngine rtl_;
-  std::unique_ptr<Lockstep> referee_;
+  std::unique_ptr<Lockstep> reference_model_;
   InputQueues queues_;
   Alarm clock_{[this] { cycle(); }};
   std::array<Qp, kSlots> qps_;

@@ -76,18 +76,19 @@ void RtlCore::request(roce::Slot slot, const roce::Headers& headers, std::uint32
   feed(request);
 }
 
-void RtlCore::placed(roce::Slot slot, roce::OwedId owed, roce::MemoryResult result) {
+void RtlCore::placed(roce::Slot slot, roce::AnswerId pending_answer, roce::MemoryResult result) {
   feed(AnswerEvent{.slot = static_cast<std::uint8_t>(slot),
                    .kind = AnswerEvent::Kind::placed,
-                   .owed = static_cast<std::uint8_t>(owed % kOwed),
+                   .pending_answer = static_cast<std::uint8_t>(pending_answer % kPendingAnswers),
                    .result = result_of(result)});
 }
 
-void RtlCore::carried_out(roce::Slot slot, roce::OwedId owed, roce::MemoryResult result, std::uint64_t original) {
-  const auto index = static_cast<std::uint8_t>(owed % kOwed);
+void RtlCore::atomic_executed(roce::Slot slot, roce::AnswerId pending_answer, roce::MemoryResult result,
+                              std::uint64_t original) {
+  const auto index = static_cast<std::uint8_t>(pending_answer % kPendingAnswers);
   feed(AnswerEvent{.slot = static_cast<std::uint8_t>(slot),
                    .kind = AnswerEvent::Kind::atomic,
-                   .owed = index,
+                   .pending_answer = index,
                    .saved = qps_[slot].life.saved[index],
                    .result = result_of(result),
                    .original = original});
@@ -136,15 +137,15 @@ void RtlCore::take(const AnswerRecord& record) {
   }
   if (!qp.open || qp.answer_void != 0) return;
   auto& life = qp.life;
-  const auto owed = owed_of(life.owed, record.owed);
+  const auto pending_answer = answer_of(life.pending_answer, record.pending_answer);
   switch (record.op) {
-    case AnswerOp::request: judged(slot, life, record); break;
+    case AnswerOp::request: validated(slot, life, record); break;
     case AnswerOp::packet:
       if (!life.answers_void || record.fatal) life.answer_packets.push_back(AnswerRecord{record});
       break;
-    case AnswerOp::complete: actions_->receive_completed(slot, owed); break;
+    case AnswerOp::complete: actions_->receive_completed(slot, pending_answer); break;
     case AnswerOp::failed:
-      actions_->placement_failed(slot, {.owed = owed,
+      actions_->placement_failed(slot, {.pending_answer = pending_answer,
                                         .to_receive = record.to_receive,
                                         .completes_receive = record.had_cqe,
                                         .refused = record.access_event});
@@ -154,13 +155,14 @@ void RtlCore::take(const AnswerRecord& record) {
   actions_->moved(slot, record.op != AnswerOp::request);
 }
 
-void RtlCore::judged(roce::Slot slot, Life& life, const AnswerRecord& record) {
+void RtlCore::validated(roce::Slot slot, Life& life, const AnswerRecord& record) {
   life.judging = false;
   roce::Verdict verdict{kind_of(record.verdict)};
   const bool accepted = verdict.kind == Kind::place || verdict.kind == Kind::reject || verdict.kind == Kind::read ||
                         verdict.kind == Kind::atomic || verdict.kind == Kind::acknowledge;
-  if (accepted && !(record.duplicate && verdict.kind == Kind::read)) life.owed += (record.owed - life.owed) % kOwed;
-  verdict.owed = life.owed;
+  if (accepted && !(record.duplicate && verdict.kind == Kind::read))
+    life.pending_answer += (record.pending_answer - life.pending_answer) % kPendingAnswers;
+  verdict.pending_answer = life.pending_answer;
   verdict.to_receive_wqe = record.to_receive;
   verdict.offset = record.offset;
   verdict.range = {record.address, {record.rkey}, record.length};
@@ -175,11 +177,11 @@ void RtlCore::judged(roce::Slot slot, Life& life, const AnswerRecord& record) {
   if (record.receive_status != 0) verdict.receive_status = static_cast<roce::Status>(record.receive_status);
   verdict.access_event = record.access_event;
   verdict.request_event = record.request_event;
-  actions_->judged(slot, verdict);
+  actions_->validated(slot, verdict);
   if (verdict.kind != Kind::atomic) return;
-  life.saved[verdict.owed % kOwed] = record.saved;
+  life.saved[verdict.pending_answer % kPendingAnswers] = record.saved;
   const bool is_swap = life.request.opcode == static_cast<std::uint8_t>(roce::Opcode::compare_swap);
-  actions_->carry_out(slot, verdict.owed, roce::Psn(life.request.psn), life.operands, is_swap, 0);
+  actions_->start_atomic(slot, verdict.pending_answer, roce::Psn(life.request.psn), life.operands, is_swap, 0);
 }
 
 }  // namespace rnicsim::rtl

@@ -10,9 +10,9 @@
 namespace rnicsim::rtl {
 
 inline constexpr std::uint32_t kSlots = 256;
-inline constexpr std::uint32_t kMessages = 32;     // size of a QP's send window
-inline constexpr std::uint32_t kOwed = 32;         // limit of pending answers of a QP's responder
-inline constexpr std::uint32_t kMaxRdAtomic = 16;  // results of atomics kept, READs to be repeated
+inline constexpr std::uint32_t kMessages = 32;        // size of a QP's send window
+inline constexpr std::uint32_t kPendingAnswers = 32;  // limit of pending answers of a QP's responder
+inline constexpr std::uint32_t kMaxRdAtomic = 16;     // results of atomics kept, READs to be repeated
 inline constexpr std::int64_t kTickPs = 1'024'000;
 
 // Saturates: the RTL only needs to know that a payload exceeds any MTU.
@@ -26,7 +26,9 @@ constexpr std::uint8_t index_of(std::uint64_t message) { return static_cast<std:
 constexpr std::uint64_t message_of(std::uint64_t oldest, std::uint8_t index) {
   return oldest + (index - oldest) % kMessages;
 }
-constexpr std::uint64_t owed_of(std::uint64_t last, std::uint8_t index) { return last - (last - index) % kOwed; }
+constexpr std::uint64_t answer_of(std::uint64_t last, std::uint8_t index) {
+  return last - (last - index) % kPendingAnswers;
+}
 
 enum class Control : std::uint8_t { reset, start, update, error, query };
 
@@ -155,7 +157,7 @@ struct AnswerEvent {
   enum class Kind : std::uint8_t { left, failed, placed, atomic };
   std::uint8_t slot = 0;
   Kind kind = Kind::left;
-  std::uint8_t owed = 0;
+  std::uint8_t pending_answer = 0;
   std::uint8_t saved = 0;
   Result result = Result::ok;
   std::uint64_t original = 0;
@@ -191,7 +193,7 @@ struct AnswerRecord {
   std::uint8_t receive_status = 0;
   bool access_event = false;
   bool request_event = false;
-  std::uint8_t owed = 0;
+  std::uint8_t pending_answer = 0;
   std::uint8_t saved = 0;
   bool had_cqe = false;
   bool idle = false;
@@ -267,7 +269,7 @@ inline constexpr auto kFields<Request> = std::tuple(
 template <>
 inline constexpr auto kFields<AnswerEvent> =
     std::tuple(field<8>("slot", &AnswerEvent::slot), field<2>("kind", &AnswerEvent::kind),
-               field<5>("owed", &AnswerEvent::owed), field<4>("saved", &AnswerEvent::saved),
+               field<5>("pending", &AnswerEvent::pending_answer), field<4>("saved", &AnswerEvent::saved),
                field<2>("result", &AnswerEvent::result), field<64>("original", &AnswerEvent::original),
                field<6>("count", &AnswerEvent::count), field<24>("psn", &AnswerEvent::psn));
 template <>
@@ -278,7 +280,7 @@ inline constexpr auto kFields<AnswerRecord> = std::tuple(
     field<1>("completes", &AnswerRecord::completes), field<1>("completes_receive", &AnswerRecord::completes_receive),
     field<32>("offset", &AnswerRecord::offset), field<32>("message_bytes", &AnswerRecord::message_bytes),
     field<4>("receive_status", &AnswerRecord::receive_status), field<1>("access_event", &AnswerRecord::access_event),
-    field<1>("request_event", &AnswerRecord::request_event), field<5>("owed", &AnswerRecord::owed),
+    field<1>("request_event", &AnswerRecord::request_event), field<5>("pending", &AnswerRecord::pending_answer),
     field<4>("saved", &AnswerRecord::saved), field<1>("had_cqe", &AnswerRecord::had_cqe),
     field<1>("idle", &AnswerRecord::idle), field<1>("in_place", &AnswerRecord::in_place),
     field<1>("fatal", &AnswerRecord::fatal), field<8>("opcode", &AnswerRecord::opcode),

@@ -26,8 +26,8 @@ module responder_sva (
     input qp_pkg::answer_op_e op_q,
     input logic               alive,
     input logic               was_alive,
-    input logic               deaf,
-    input logic               was_deaf,
+    input logic               dropping,
+    input logic               was_dropping,
     input logic [5:0]         head,
     input logic [5:0]         tail,
     input logic [5:0]         was_head,
@@ -51,10 +51,10 @@ module responder_sva (
     input logic [4:0]         saved_count
 );
 
-  logic taken, judges, accepts, answers, takes_event;
+  logic taken, validates, accepts, answers, takes_event;
   assign taken = record_valid_o && record_ready_i;
-  assign judges = taken && record_o.op == qp_pkg::AnswerOpRequest;
-  assign accepts = judges && !record_o.duplicate && (record_o.verdict == qp_pkg::VerdictPlace ||
+  assign validates = taken && record_o.op == qp_pkg::AnswerOpRequest;
+  assign accepts = validates && !record_o.duplicate && (record_o.verdict == qp_pkg::VerdictPlace ||
       record_o.verdict == qp_pkg::VerdictRead || record_o.verdict == qp_pkg::VerdictAtomic);
   assign answers = taken && record_o.op == qp_pkg::AnswerOpPacket;
   assign takes_event = executes && taken && op_q == qp_pkg::AnswerOpEvent;
@@ -99,20 +99,21 @@ module responder_sva (
   assert property (@(posedge clk_i) disable iff (!rst_ni) !idle |-> busy_o);
 
   // --- Pending answers.
-  owed_fit :
+  pending_fit :
   assert property (@(posedge clk_i) disable iff (!rst_ni) ends |-> tail - head <= 6'd32);
-  head_is_owed :
+  head_is_pending :
   assert property (@(posedge clk_i) disable iff (!rst_ni) ends && head_ready |-> head != tail);
   read_goes_on_at_the_head :
   assert property (@(posedge clk_i) disable iff (!rst_ni) ends && alive && next_packet != '0 |-> head_ready);
   full_accepts_nothing :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   executes && judges && was_tail - was_head == 6'd32 |-> tail == was_tail);
+                   executes && validates && was_tail - was_head == 6'd32 |-> tail == was_tail);
   rd_atomics_are_bounded :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    ends && rd_pending > was_rd_pending |-> rd_pending <= max_dest_rd_atomic);
-  rd_atomics_are_owed :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) ends && alive && !deaf |-> {1'b0, rd_pending} <= tail - head);
+  rd_atomics_are_pending :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) ends && alive && !dropping |->
+      {1'b0, rd_pending} <= tail - head);
   replays_fit :
   assert property (@(posedge clk_i) disable iff (!rst_ni) ends |-> replay_tail - replay_head <= 5'd16);
   saved_fit :
@@ -133,12 +134,13 @@ module responder_sva (
   acknowledges_what_it_took :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    ends && ack_waits |-> expected_psn - ack_psn - 24'd1 <= qp_pkg::MaxPsns);
-  deaf_takes_nothing :
+  dropping_takes_nothing :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   judges && (was_deaf || !was_alive) |-> record_o.verdict == qp_pkg::VerdictDrop && tail == was_tail);
+                   validates && (was_dropping || !was_alive) |->
+                       record_o.verdict == qp_pkg::VerdictDrop && tail == was_tail);
 
   // --- Rare states.
-  owed_were_full :
+  pending_were_full :
   cover property (@(posedge clk_i) ends && tail - head == 6'd32);
   as_many_ahead_as_there_may_be :
   cover property (@(posedge clk_i) ends && ahead == qp_pkg::MaxAhead);
@@ -149,7 +151,8 @@ module responder_sva (
   read_across_the_last_psn :
   cover property (@(posedge clk_i) accepts && expected_psn < was_expected_psn && expected_psn != '0);
   duplicate_from_the_far_end :
-  cover property (@(posedge clk_i) judges && record_o.duplicate && was_expected_psn - request_i.psn == qp_pkg::MaxPsns);
+  cover property (@(posedge clk_i) validates && record_o.duplicate
+      && was_expected_psn - request_i.psn == qp_pkg::MaxPsns);
   replay_while_the_head_waits :
   cover property (@(posedge clk_i) answers && record_o.duplicate && head_ready);
   replays_wait :
@@ -166,8 +169,8 @@ bind responder responder_sva sva (
     .ends(context_write),
     .alive(c_d.alive),
     .was_alive(c_q.alive),
-    .deaf(c_d.deaf),
-    .was_deaf(c_q.deaf),
+    .dropping(c_d.dropping),
+    .was_dropping(c_q.dropping),
     .head(c_d.head),
     .tail(c_d.tail),
     .was_head(c_q.head),

@@ -331,12 +331,12 @@ class Run {
   void stop_behind_last_bytes() {
     if (outside_ == nullptr || ending_) return stop();
     last_ended_ = Clock::now();
-    keeper_.threads().at(now() + kRealTimeLook, [this] { stop_unless_owed(); });
+    keeper_.threads().at(now() + kRealTimeLook, [this] { stop_unless_pending(); });
   }
-  void stop_unless_owed() {
+  void stop_unless_pending() {
     if (stopped_ || ending_) return;
-    if (!outside_->owes() || Clock::now() - last_ended_ >= kLastBytes) return stop();
-    keeper_.threads().at(now() + kRealTimeLook, [this] { stop_unless_owed(); });
+    if (!outside_->has_outstanding() || Clock::now() - last_ended_ >= kLastBytes) return stop();
+    keeper_.threads().at(now() + kRealTimeLook, [this] { stop_unless_pending(); });
   }
 
   void stop() {

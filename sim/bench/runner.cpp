@@ -21,7 +21,7 @@
 #include "sim/bench/agents/receiver.h"
 #include "sim/bench/agents/sender.h"
 #include "sim/bench/agents/sequencer.h"
-#include "sim/bench/results/judgement.h"
+#include "sim/bench/results/assessment.h"
 #include "sim/bench/results/steadiness.h"
 #include "sim/config/config.h"
 #include "sim/engine_choice.h"
@@ -427,7 +427,7 @@ void Runner::warm_up() {
 // For all flows in all processes; the process of rank 0 decides.
 bool Runner::is_steady() {
   auto* boundary = system_.boundary();
-  std::vector<FlowJudgement> flows;
+  std::vector<FlowAssessment> flows;
   for (std::size_t i = 0; i < flows_.size(); ++i) {
     const auto area = flows_[i].backlog.area_until(now());
     flows.emplace_back(flows_[i],

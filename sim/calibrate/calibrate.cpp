@@ -79,7 +79,7 @@ class Table {
   void heading() const { line("id", "what", "expected", "tolerance", "simulated", ""); }
 
   Verdict add(const Row& row, const Check& check, double simulated) {
-    const auto verdict = judge(check, simulated);
+    const auto verdict = verdict_on(check, simulated);
     auto text = std::string(text_of(verdict));
     if (verdict == Verdict::argued) text += " in " + check.argued;
     line(row.id, check.what, fmt::format("{:.4g}", check.expected), tolerance_text(check),

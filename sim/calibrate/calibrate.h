@@ -18,7 +18,7 @@ struct CalibrateOptions {
   unsigned rounds = 4;             // rounds of the search
 };
 
-// Returns 0 if every number is within its tolerance, argued, or not judged; else 1. ConfigError: invalid options.
+// Returns 0 if every number is within its tolerance, argued, or not checked; else 1. ConfigError: invalid options.
 int run_calibrate(const CalibrateOptions& options);
 
 }  // namespace rnicsim::sim::calibrate

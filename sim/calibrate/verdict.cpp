@@ -34,7 +34,7 @@ std::string tolerance_text(const Check& check) {
   return fmt::format("{:.4g} .. {:.4g}", check.low, check.high);
 }
 
-Verdict judge(const Check& check, double simulated) {
+Verdict verdict_on(const Check& check, double simulated) {
   if (simulated < check.low || simulated > check.high) return check.argued.empty() ? Verdict::fail : Verdict::argued;
   constexpr double kNear = 0.05;
   const bool open = is_open(check);

@@ -23,7 +23,7 @@ double tolerances_off(const Check& check, double simulated);
 // Examples: "+-0.1", ">= 15", "0.5 .. 0.95".
 std::string tolerance_text(const Check& check);
 
-Verdict judge(const Check& check, double simulated);
+Verdict verdict_on(const Check& check, double simulated);
 bool is_within(Verdict verdict);
 std::string_view text_of(Verdict verdict);
 

@@ -96,7 +96,7 @@ class Worktree {
 
 enum class CommitState { good, bad, unknown };
 
-struct Judged {
+struct TestedCommit {
   CommitState state = CommitState::unknown;
   std::string text;  // output of `check`, or the reason why the commit is skipped
 };
@@ -134,11 +134,11 @@ class Bisection {
       if (const auto first = marked(log, "# first bad commit: [")) return tell_first(*first);
       if (log.find("# only skipped commits left") != log.npos) return tell_candidates(log);
       const auto here = tree_->git().must({"rev-parse", "HEAD"}, "git rev-parse");
-      const auto judged = judge(here);
-      tell(here, judged);
+      const auto tested_commit = test_commit(here);
+      tell(here, tested_commit);
       tree_->clean();
       // Git's status does not tell an error from the case that only skipped commits are left; the log does.
-      const auto answer = tree_->git().ask({"bisect", word_of(judged.state)});
+      const auto answer = tree_->git().ask({"bisect", word_of(tested_commit.state)});
       if (answer.status != 0 && tree_->git().must({"bisect", "log"}, "git bisect") == log)
         throw ConfigError(fmt::format("git bisect: {}", answer.complaint()));
     }
@@ -166,33 +166,33 @@ class Bisection {
     return (tree_->git().folder() / relative).lexically_normal();
   }
 
-  const Judged& judge(const std::string& commit) {
-    auto& judged = judged_[commit];
+  const TestedCommit& test_commit(const std::string& commit) {
+    auto& tested_commit = tested_[commit];
     if (!options_.build.empty()) {
       const auto status = run_child({"sh", "-c", options_.build}, "build");
       if (status != 0) {
-        judged.text = fmt::format("the build has exit status {}: {}", status,
-                                  last_line(file_text(scratch_.path() / "build.err")));
-        return judged;
+        tested_commit.text = fmt::format("the build has exit status {}: {}", status,
+                                         last_line(file_text(scratch_.path() / "build.err")));
+        return tested_commit;
       }
     }
     const auto results = scratch_.path() / "results.json";
     std::error_code none;
     fs::remove(results, none);
     run_child(check_words(results), "check");
-    judged.text = file_text(scratch_.path() / "check.out");
+    tested_commit.text = file_text(scratch_.path() / "check.out");
     const auto json = Json::parse_if_valid(file_text(results));
     if (!json) {
-      judged.text = last_line(file_text(scratch_.path() / "check.err"));
-      return judged;
+      tested_commit.text = last_line(file_text(scratch_.path() / "check.err"));
+      return tested_commit;
     }
     if (json->at("failed").get<std::size_t>() != 0)
-      judged.state = CommitState::bad;
+      tested_commit.state = CommitState::bad;
     else if (json->at("broken").get<std::size_t>() == 0)
-      judged.state = CommitState::good;
+      tested_commit.state = CommitState::good;
     else
-      judged.text = line_with("BROKEN", judged.text);
-    return judged;
+      tested_commit.text = line_with("BROKEN", tested_commit.text);
+    return tested_commit;
   }
 
   std::vector<std::string> check_words(const fs::path& results) const {
@@ -221,23 +221,23 @@ class Bisection {
   }
 
   void expect(const std::string& commit, CommitState expected, const char* name) {
-    const auto& judged = judge(commit);
-    if (judged.state == expected) return tell(commit, judged);
-    if (judged.state == CommitState::unknown)
+    const auto& tested_commit = test_commit(commit);
+    if (tested_commit.state == expected) return tell(commit, tested_commit);
+    if (tested_commit.state == CommitState::unknown)
       throw ConfigError(
-          fmt::format("--bisect: {} {} cannot be tested: {}", name, described(commit), last_line(judged.text)));
-    throw ConfigError(fmt::format("--bisect: {} {} is {}: {}", name, described(commit), word_of(judged.state),
-                                  last_line(judged.text)));
+          fmt::format("--bisect: {} {} cannot be tested: {}", name, described(commit), last_line(tested_commit.text)));
+    throw ConfigError(fmt::format("--bisect: {} {} is {}: {}", name, described(commit), word_of(tested_commit.state),
+                                  last_line(tested_commit.text)));
   }
 
   std::string described(const std::string& commit) const {
     return repository_.must({"log", "-1", "--format=%h (%s)", commit}, "git log");
   }
 
-  void tell(const std::string& commit, const Judged& judged) const {
+  void tell(const std::string& commit, const TestedCommit& tested_commit) const {
     const auto subject = repository_.must({"log", "-1", "--format=%s", commit}, "git log");
-    fmt::print("{}  {:<4}  {}\n", commit.substr(0, kShortHash), word_of(judged.state), subject);
-    if (judged.state == CommitState::unknown) fmt::print("  {}\n", last_line(judged.text));
+    fmt::print("{}  {:<4}  {}\n", commit.substr(0, kShortHash), word_of(tested_commit.state), subject);
+    if (tested_commit.state == CommitState::unknown) fmt::print("  {}\n", last_line(tested_commit.text));
     std::fflush(stdout);
   }
 
@@ -250,7 +250,7 @@ class Bisection {
 
   int tell_first(const std::string& commit) const {
     fmt::print("the first bad commit is {}\n", repository_.must({"log", "-1", "--format=%H %s", commit}, "git log"));
-    fmt::print("{}", judged_.at(commit).text);
+    fmt::print("{}", tested_.at(commit).text);
     return 0;
   }
 
@@ -267,7 +267,7 @@ class Bisection {
   const fs::path folder_;
   const Git repository_;
   std::string top_, good_, bad_;
-  std::map<std::string, Judged> judged_;  // by commit
+  std::map<std::string, TestedCommit> tested_;  // by commit
   std::optional<Worktree> tree_;
 };
 

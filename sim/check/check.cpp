@@ -121,8 +121,8 @@ class Check {
       auto& entry = readable_[run_of[child].first];
       entry.runs[run_of[child].second].ended = ended;
       if (++entry.ended == entry.runs.size())
-        settle(entry.number,
-               judge(entry.of, entry.runs, {.updating = options_.update, .keeps_numbers = !options_.history.empty()}));
+        settle(entry.number, validate(entry.of, entry.runs,
+                                      {.updating = options_.update, .keeps_numbers = !options_.history.empty()}));
       progress_line::show(fmt::format("{} of {} runs done", ++done, children.size()));
     });
     progress_line::erase();

@@ -69,9 +69,9 @@ std::string last_words(const RunFiles& files) {
 
 std::string seconds_text(std::chrono::milliseconds time) { return fmt::format("{} s", double(time.count()) / 1000); }
 
-class Judgement {
+class Assessment {
  public:
-  Judgement(const Case& of, const std::vector<CaseRun>& runs, const JudgeOptions& options)
+  Assessment(const Case& of, const std::vector<CaseRun>& runs, const ValidatorOptions& options)
       : case_(of), runs_(runs), files_(runs.front().files), options_(options) {
     verdict_.name = of.name;
   }
@@ -310,7 +310,7 @@ class Judgement {
   const Case& case_;
   const std::vector<CaseRun>& runs_;
   const RunFiles& files_;  // files of the first run
-  const JudgeOptions options_;
+  const ValidatorOptions options_;
   Statistics statistics_;
   Verdict verdict_;
   int beyond_files_ = 0;  // number of findings that --update cannot mend
@@ -330,8 +330,8 @@ Verdict broken(const std::string& name, const std::string& why) {
   return verdict;
 }
 
-Verdict judge(const Case& of, const std::vector<CaseRun>& runs, const JudgeOptions& options) {
-  return Judgement(of, runs, options).verdict();
+Verdict validate(const Case& of, const std::vector<CaseRun>& runs, const ValidatorOptions& options) {
+  return Assessment(of, runs, options).verdict();
 }
 
 }  // namespace rnicsim::sim::check

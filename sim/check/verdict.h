@@ -66,11 +66,11 @@ struct Verdict {
 
 Verdict broken(const std::string& name, const std::string& why);
 
-struct JudgeOptions {
+struct ValidatorOptions {
   bool updating = false;       // a missing or unreadable expectation is created
   bool keeps_numbers = false;  // fills Verdict::numbers
 };
 // `runs`: one for each of the case's run_seeds(), in that order.
-Verdict judge(const Case& of, const std::vector<CaseRun>& runs, const JudgeOptions& options);
+Verdict validate(const Case& of, const std::vector<CaseRun>& runs, const ValidatorOptions& options);
 
 }  // namespace rnicsim::sim::check

@@ -51,12 +51,12 @@ std::vector<Station*> make(std::uint32_t count, const std::string& profile, cons
     throw SimulationError(
         "this process already has a simulation: SystemC allows one for each process; start another process");
   const auto params = load_nic_profile(profile.empty() ? "" : find_data(DataKind::nic, profile), sets);
-  const auto judge = check_params(check);
+  const auto validate = check_params(check);
   std::vector<Station*> made;
   for (std::uint32_t i = 0; i < count; ++i)
     made.push_back(stations()
                        .emplace_back(std::make_unique<Station>(fmt::format("device{}", i).c_str(), i, params,
-                                                               judge ? &*judge : nullptr))
+                                                               validate ? &*validate : nullptr))
                        .get());
   if (count == 2) {
     made[0]->connect(*made[1], Duration{latency_ps});

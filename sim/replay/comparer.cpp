@@ -33,7 +33,7 @@ class Answers : public Alignment {
   Answers(std::span<const Asked> asked, std::span<const Answer> ours, std::span<const Answer> theirs)
       : Alignment(Subject::answer, ours, theirs), asked_(asked) {
     for (const auto& each : asked)
-      if (each.executed && each.ack_request) owed_.emplace(each.last.value(), &each);
+      if (each.executed && each.ack_request) required_acks_.emplace(each.last.value(), &each);
   }
 
  private:
@@ -81,9 +81,9 @@ class Answers : public Alignment {
   }
   bool in_order(std::size_t j) const { return j == 0 || before(theirs_[j - 1].psn(), theirs_[j].psn()); }
   bool was_asked_for(const Answer& ack) const {
-    const auto [first, last] = owed_.equal_range(ack.psn().value());
-    return std::any_of(first, last, [&](const auto& owed) {
-      return owed.second->frame < ack.frame && owed.second->msn == ack.headers.aeth->msn;
+    const auto [first, last] = required_acks_.equal_range(ack.psn().value());
+    return std::any_of(first, last, [&](const auto& required_ack) {
+      return required_ack.second->frame < ack.frame && required_ack.second->msn == ack.headers.aeth->msn;
     });
   }
   const Asked* asked_in(std::uint32_t frame) const {
@@ -120,7 +120,7 @@ class Answers : public Alignment {
   }
 
   std::span<const Asked> asked_;
-  std::multimap<std::uint32_t, const Asked*> owed_;  // required ACKs by PSN
+  std::multimap<std::uint32_t, const Asked*> required_acks_;  // required ACKs by PSN
 };
 
 class Requests : public Alignment {

@@ -9,8 +9,8 @@
 #include "model/nic/engine/qp_context.h"
 #include "model/nic/seam/qp_engine.h"
 #include "sim/config/config_error.h"
-#include "sim/replay/cm/cm_judge.h"
-#include "sim/replay/judge.h"
+#include "sim/replay/cm/cm_validator.h"
+#include "sim/replay/validator.h"
 
 namespace rnicsim::sim::replay {
 namespace {
@@ -78,13 +78,13 @@ Replay replay_frames(std::span<const CapturedFrame> frames, const roce::Gid& add
   const auto answered = responder.run();
   replay.memory_use = responder.memory_use();
   for (std::size_t i = 0; i < qps.size(); ++i) {
-    replay.comparisons.push_back(judge_responder(qps[i], answered[i]));
+    replay.comparisons.push_back(validate_responder(qps[i], answered[i]));
     replay.deliveries.push_back(compare_deliveries(answered[i].deliveries, qps[i].deliveries));
   }
   for (const auto& qp : replay.environment.requesters)
-    replay.requests.push_back(judge_requester(qp, RequesterDriver(host, qp).run()));
+    replay.requests.push_back(validate_requester(qp, RequesterDriver(host, qp).run()));
   replay.management = cm_traffic(replay.capture, address);
-  replay.managed = judge_management(replay.management, address);
+  replay.managed = validate_management(replay.management, address);
   for (const auto* stray : replay.environment.strays)
     replay.strays.push_back({Subject::answer, stray->frame, std::nullopt, decoded(packet_of(*stray)), {}});
   return replay;

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "sim/replay/judge.h"
+#include "sim/replay/validator.h"
 #include "sim/results/json.h"
 #include "sim/results/results_json.h"
 

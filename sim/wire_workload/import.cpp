@@ -78,27 +78,27 @@ class Hosts {
 };
 
 // Compares each host in a process of its own, because an engine without a system begins a simulation, as a system does.
-std::vector<Judgement> judged(std::span<const replay::CapturedFrame> frames, const Workload& workload) {
-  std::vector<Judgement> judgements;
+std::vector<Assessment> validated(std::span<const replay::CapturedFrame> frames, const Workload& workload) {
+  std::vector<Assessment> assessments;
   std::vector<std::size_t> jobs;
   for (const auto& host : workload.hosts) {
-    if (host.address != roce::Gid{}) jobs.push_back(judgements.size());
-    judgements.push_back({host.address});
+    if (host.address != roce::Gid{}) jobs.push_back(assessments.size());
+    assessments.push_back({host.address});
   }
-  const auto judge = [&](std::size_t host) {
+  const auto validate = [&](std::size_t host) {
     const auto replay = replay::replay_as(frames, workload.hosts[host].address, {});
     return Json{{"compared", replay.compared()}, {"differences", replay.differences()}}.dump();
   };
   const auto take = [&](const ChildResult& result) {
     if (!result.failure.empty()) return;  // an address without packets to compare; the workload has a sentence on it
     const auto json = Json::parse(result.text);
-    auto& judgement = judgements[result.job];
-    judgement.compared = json.at("compared").get<std::uint64_t>();
-    judgement.differences = json.at("differences").get<std::uint64_t>();
+    auto& assessment = assessments[result.job];
+    assessment.compared = json.at("compared").get<std::uint64_t>();
+    assessment.differences = json.at("differences").get<std::uint64_t>();
   };
-  run_in_children(jobs, std::max(1u, std::thread::hardware_concurrency()), {.work = judge, .done = take});
-  std::erase_if(judgements, [](const Judgement& judgement) { return judgement.compared == 0; });
-  return judgements;
+  run_in_children(jobs, std::max(1u, std::thread::hardware_concurrency()), {.work = validate, .done = take});
+  std::erase_if(assessments, [](const Assessment& assessment) { return assessment.compared == 0; });
+  return assessments;
 }
 
 // Puts the file's name before the text of an error.
@@ -115,7 +115,7 @@ int import_capture(const ImportOptions& options) {
   const auto frames = replay::read_capture(options.pcap);
   const auto capture = of_file(options.pcap, [&] { return replay::parse_capture(frames); });
   const auto workload = of_file(options.pcap, [&] { return implied_workload(capture); });
-  const auto judgements = judged(frames, workload);
+  const auto assessments = validated(frames, workload);
   const auto config = load_config(options.nic, topology_of(workload), options.sets, {}, options.host);
   constexpr std::uint64_t kSeed = 1;
   System system("system", config, kSeed);
@@ -129,7 +129,7 @@ int import_capture(const ImportOptions& options) {
   system.engines().check();
   recording.finish();
   part.take_name();
-  fmt::print("{}", import_text(options.pcap, capture, workload, hosts.all(), judgements));
+  fmt::print("{}", import_text(options.pcap, capture, workload, hosts.all(), assessments));
   fmt::print("written: {}, {}\n", shown(options.output), to_string(now()));
   return 0;
 }

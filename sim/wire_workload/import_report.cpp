@@ -58,7 +58,8 @@ class Ends {
 }  // namespace
 
 std::string import_text(const std::string& file, const replay::WireCapture& capture, const Workload& workload,
-                        const std::vector<std::unique_ptr<WireHost>>& hosts, const std::vector<Judgement>& judgements) {
+                        const std::vector<std::unique_ptr<WireHost>>& hosts,
+                        const std::vector<Assessment>& assessments) {
   auto text = fmt::format("{}: {} frames, {} of them RoCEv2\n", shown(std::filesystem::path(file).filename().string()),
                           capture.frames, capture.roce_frames());
   for (std::size_t i = 0; i < workload.hosts.size(); ++i)
@@ -74,9 +75,9 @@ std::string import_text(const std::string& file, const replay::WireCapture& capt
   }
   for (const auto& sentence : workload.left_out) text += fmt::format("note: {}\n", sentence);
   text += ends.text();
-  for (const auto& judgement : judgements)
+  for (const auto& assessment : assessments)
     text += fmt::format("answers, compared as by `replay --wire --as {}`: {} packets, {} differences\n",
-                        replay::address_text(judgement.address), judgement.compared, judgement.differences);
+                        replay::address_text(assessment.address), assessment.compared, assessment.differences);
   return text;
 }
 

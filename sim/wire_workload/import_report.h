@@ -14,13 +14,14 @@
 namespace rnicsim::sim::wire_workload {
 
 // Result of `replay --wire` for one address.
-struct Judgement {
+struct Assessment {
   roce::Gid address{};
   std::uint64_t compared = 0;
   std::uint64_t differences = 0;
 };
 
 std::string import_text(const std::string& file, const replay::WireCapture& capture, const Workload& workload,
-                        const std::vector<std::unique_ptr<WireHost>>& hosts, const std::vector<Judgement>& judgements);
+                        const std::vector<std::unique_ptr<WireHost>>& hosts,
+                        const std::vector<Assessment>& assessments);
 
 }  // namespace rnicsim::sim::wire_workload

@@ -14,7 +14,7 @@
 #include "model/nic/engine/engine_factory.h"
 #include "model/nic/engine/qp_context.h"
 #include "model/nic/seam/qp_engine.h"
-#include "sim/replay/cm/cm_judge.h"
+#include "sim/replay/cm/cm_validator.h"
 #include "sim/replay/replay.h"
 #include "tests/support/wire_frames.h"
 
@@ -159,7 +159,7 @@ class WireReadLoss : public WireMutations {
   static constexpr std::uint32_t kFirstAgain = 120;
 };
 
-TEST_P(WireReadLoss, TheResumedAnswerIsJudgedByItsLengthAndPlace) {
+TEST_P(WireReadLoss, TheResumedAnswerIsCheckedByItsLengthAndPlace) {
   const auto right = resumed();
   auto& frame = resumed();
   const auto parsed = roce::parse_frame(right.bytes, right.bytes.size());
@@ -356,7 +356,7 @@ class WireManagement : public WireMutations {
   static constexpr std::size_t kRejectReasonAt = kMadAt + 34;
 
   CmTraffic traffic() const { return cm_traffic(parse_capture(frames), address); }
-  std::uint64_t unlike() const { return judge_management(traffic(), address).differences.size(); }
+  std::uint64_t unlike() const { return validate_management(traffic(), address).differences.size(); }
   // Visits the messages that the address sent, by kind and frame.
   template <class Visit>
   void each_message(Visit&& visit) {
@@ -443,7 +443,7 @@ INSTANTIATE_TEST_SUITE_P(Captures, WireManagement,
 // The peer's last message becomes a REQ for a service without listener, and the answer becomes its rejection.
 class WireRejection : public WireManagement {};
 
-TEST_P(WireRejection, IsJudgedByItsReason) {
+TEST_P(WireRejection, IsDecidedByItsReason) {
   const auto wire = traffic();
   const auto& last = wire.messages.back();
   const auto& asked = wire.messages.at(wire.messages.size() - 2);

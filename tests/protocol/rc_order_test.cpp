@@ -256,7 +256,7 @@ TEST_F(Drain, TellsOnlyWhoAsksEachTime) {
 }
 
 // A WR posted in SQD is queued, not processed: it does not complete before RTS, not even with an error.
-TEST_F(Drain, JudgesNothingThatHasNotBegun) {
+TEST_F(Drain, ChecksNothingThatHasNotBegun) {
   run_connected(
       [&](Endpoint& end) {
         ASSERT_EQ(move(end.qp, IBV_QPS_SQD), 0);

@@ -357,12 +357,12 @@ TEST_P(Retimed, WhileAnAnswerIsWaitedFor) {
 INSTANTIATE_TEST_SUITE_P(From, Retimed, ::testing::Values(0, 31));
 
 // The peer is in RESET, INIT or ERR: it does not answer, and packets do not change it.
-class DeafPeer : public AckTimer, public ::testing::WithParamInterface<ibv_qp_state> {
+class SilentPeer : public AckTimer, public ::testing::WithParamInterface<ibv_qp_state> {
  protected:
-  DeafPeer() : AckTimer(std::vector<std::string>{}) {}
+  SilentPeer() : AckTimer(std::vector<std::string>{}) {}
 };
 
-TEST_P(DeafPeer, EndsInRetriesExceeded) {
+TEST_P(SilentPeer, EndsInRetriesExceeded) {
   EndpointOptions requester;
   requester.timeout = 3;
   requester.retry_count = 4;
@@ -397,7 +397,7 @@ TEST_P(DeafPeer, EndsInRetriesExceeded) {
   EXPECT_EQ(requests().size(), 5u);
   EXPECT_TRUE(answers().empty());
 }
-INSTANTIATE_TEST_SUITE_P(InState, DeafPeer, ::testing::Values(IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_ERR));
+INSTANTIATE_TEST_SUITE_P(InState, SilentPeer, ::testing::Values(IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_ERR));
 
 // The first transmission of each message is lost, and one retry is allowed: progress must reset the counter.
 class LostEachOnce : public AckTimer {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One QP engine driven by hand, with the referee and with a gated clock, as a NIC's shell gates the clock: it runs
-// while input is offered, the engine is busy, or a timer is due.
+// One QP engine driven by hand, with the reference model and with a gated clock, as a NIC's shell gates the clock: it
+// runs while input is offered, the engine is busy, or a timer is due.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -50,9 +50,9 @@ inline std::uint8_t code(roce::Opcode opcode) { return static_cast<std::uint8_t>
 class Bench {
  public:
   Bench() = default;
-  // A mismatch found by the referee, or a failed assertion of the engine, fails the test.
+  // A mismatch found by the reference model, or a failed assertion of the engine, fails the test.
   ~Bench() {
-    EXPECT_EQ(referee.mismatch(), "");
+    EXPECT_EQ(reference_model.mismatch(), "");
     EXPECT_EQ(engine.failures(), 0) << "an assertion of the engine failed";
   }
   Bench(const Bench&) = delete;
@@ -80,11 +80,11 @@ class Bench {
     queues.offer(engine);
     const auto outputs = engine.begin_cycle(now, takes_sends, takes_answers);
     if (outputs.send) {
-      referee.send(*outputs.send, engine, now);
+      reference_model.send(*outputs.send, engine, now);
       sends.push_back(*outputs.send);
     }
     if (outputs.answer) {
-      referee.answer(*outputs.answer, engine, now);
+      reference_model.answer(*outputs.answer, engine, now);
       answers.push_back(*outputs.answer);
     }
     engine.end_cycle();
@@ -126,7 +126,7 @@ class Bench {
   }
 
   VerilatedEngine engine;
-  Lockstep referee;
+  Lockstep reference_model;
   InputQueues queues;
   std::uint64_t now = 0;  // ticks
   bool takes_sends = true, takes_answers = true;

@@ -76,11 +76,11 @@ void Node::tick() {
   const auto now = cycle_ / kCyclesATick;
   const auto& outputs = engine_.begin_cycle(now, !chance(weather_.stalled), !chance(weather_.stalled));
   if (outputs.send) {
-    referee_.send(*outputs.send, engine_, now);
+    reference_model_.send(*outputs.send, engine_, now);
     take(*outputs.send);
   }
   if (outputs.answer) {
-    referee_.answer(*outputs.answer, engine_, now);
+    reference_model_.answer(*outputs.answer, engine_, now);
     take(*outputs.answer);
   }
   engine_.end_cycle();
@@ -232,7 +232,7 @@ void Node::take(const AnswerRecord& record) {
     if (--qp.resets == 0) pump(slot);
   }
   if (qp.resets != 0) return;
-  if (record.op == AnswerOp::request) judged(record);
+  if (record.op == AnswerOp::request) validated(record);
   if (record.op == AnswerOp::packet) {
     const auto at = qp.answers.empty() ? draw() : std::max(draw(), qp.answers.back().at);
     const auto& row = *roce::find_opcode(record.opcode);
@@ -252,7 +252,7 @@ void Node::take(const AnswerRecord& record) {
   if (may_help && std::exchange(qp.waits, false)) pump(slot);
 }
 
-void Node::judged(const AnswerRecord& record) {
+void Node::validated(const AnswerRecord& record) {
   const auto slot = record.slot;
   auto& qp = slots_[slot];
   ++verdicts_[record.verdict];
@@ -281,16 +281,17 @@ void Node::judged(const AnswerRecord& record) {
       return;
     case Verdict::place:
       if (record.length == 0) break;
-      later(slot, [this, slot, owed = record.owed] {
+      later(slot, [this, slot, pending_answer = record.pending_answer] {
         const auto result = !error() ? Result::ok : chance(500) ? Result::access : Result::operation;
-        queues_.push(AnswerEvent{.slot = slot, .kind = AnswerEvent::Kind::placed, .owed = owed, .result = result});
+        queues_.push(AnswerEvent{
+            .slot = slot, .kind = AnswerEvent::Kind::placed, .pending_answer = pending_answer, .result = result});
       });
       break;
     case Verdict::atomic:
-      later(slot, [this, slot, owed = record.owed, saved = record.saved] {
+      later(slot, [this, slot, pending_answer = record.pending_answer, saved = record.saved] {
         queues_.push(AnswerEvent{.slot = slot,
                                  .kind = AnswerEvent::Kind::atomic,
-                                 .owed = owed,
+                                 .pending_answer = pending_answer,
                                  .saved = saved,
                                  .result = error() ? Result::access : Result::ok,
                                  .original = random_()});
@@ -375,7 +376,7 @@ bool Network::run(std::uint64_t messages) {
       if (broken.second <= cycle_) restart(broken.first);
       return broken.second <= cycle_;
     });
-    if (a_.referee().failed() || b_.referee().failed()) return false;
+    if (a_.reference_model().failed() || b_.reference_model().failed()) return false;
     const auto sum = a_.completed() + b_.completed();
     if (sum != completed) moved = cycle_;
     completed = sum;

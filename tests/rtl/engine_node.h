@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The QP engine with a model of the NIC around the engine, made of random delays: answers to the engine's requests come
 // late and in any order that the seam allows, streams idle and stall, and a network between two nodes loses, duplicates
-// and reorders packets. The referee compares each step with the transport core.
+// and reorders packets. The reference model compares each step with the transport core.
 #pragma once
 
 #include <array>
@@ -64,7 +64,7 @@ class Node {
 
   bool idle() const;
   std::uint64_t completed() const { return completed_; }
-  const Lockstep& referee() const { return referee_; }
+  const Lockstep& reference_model() const { return reference_model_; }
   const VerilatedEngine& engine() const { return engine_; }
   const std::map<std::uint8_t, std::uint64_t>& opcodes() const { return opcodes_; }  // packets sent, by opcode
   const std::map<Outcome, std::uint64_t>& outcomes() const { return outcomes_; }
@@ -98,7 +98,7 @@ class Node {
   void pump(std::uint8_t slot);
   void take(const SendRecord& record);
   void take(const AnswerRecord& record);
-  void judged(const AnswerRecord& record);
+  void validated(const AnswerRecord& record);
   void leave(std::uint8_t slot);
   void fail(std::uint8_t slot);
 
@@ -107,7 +107,7 @@ class Node {
   const Send send_;
   const Failed failed_;
   VerilatedEngine engine_;
-  Lockstep referee_;
+  Lockstep reference_model_;
   InputQueues queues_;
   std::array<Slot, kSlots> slots_;
   std::multimap<std::uint64_t, std::function<void()>> agenda_;

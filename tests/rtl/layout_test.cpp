@@ -160,7 +160,7 @@ TEST(Layout, ValuesAreThoseOfTheRtl) {
       {"SyndromeRemoteOperationError", Aeth::kRemoteOperationError},
       {"SlotWidth", 8},
       {"MessageWidth", 5},
-      {"OwedWidth", 5},
+      {"AnswerWidth", 5},
       {"SavedWidth", 4},
       {"TickWidth", 36},
       {"MaxAhead", 32},
@@ -168,7 +168,7 @@ TEST(Layout, ValuesAreThoseOfTheRtl) {
   };
   EXPECT_EQ(kSlots, 1u << expected.at("SlotWidth"));
   EXPECT_EQ(kMessages, 1u << expected.at("MessageWidth"));
-  EXPECT_EQ(kOwed, 1u << expected.at("OwedWidth"));
+  EXPECT_EQ(kPendingAnswers, 1u << expected.at("AnswerWidth"));
   EXPECT_EQ(kMaxRdAtomic, 1u << expected.at("SavedWidth"));
   Vlayout_probe probe;
   std::size_t met = 0;

@@ -62,10 +62,10 @@ MUTANTS = [
     ("qp_engine", "responder.sv", "done_new.placed = request_i.bytes == '0", "done_new.placed = 1'b1"),
     ("qp_engine", "responder.sv", "is_atomic ? c_q.writes != '0 :", "is_atomic ? 1'b0 :"),
     ("qp_engine", "responder.sv", "c_d.head = c_q.tail;", "c_d.head = c_q.head;"),
-    ("qp_engine", "responder.sv", "c_d.ack_psn = owed.psn;", "c_d.ack_psn = c_q.expected_psn - 24'd1;"),
+    ("qp_engine", "responder.sv", "c_d.ack_psn = pending.psn;", "c_d.ack_psn = c_q.expected_psn - 24'd1;"),
     ("qp_engine", "responder.sv", "c_q.rd_pending >= c_q.max_dest_rd_atomic) begin",
      "c_q.rd_pending > c_q.max_dest_rd_atomic) begin"),
-    ("qp_engine", "responder.sv", "forward_d = event_i.owed == c_q.head[OW-1:0]", "forward_d = 1'b1"),
+    ("qp_engine", "responder.sv", "forward_d = event_i.pending == c_q.head[OW-1:0]", "forward_d = 1'b1"),
     ("qp_engine", "responder.sv", "if (c_q.ahead >= qp_pkg::MaxAhead) begin", "if (1'b0) begin"),
     ("qp_engine", "qp_engine.sv", "|| timers_busy ||", "||"),
 ]

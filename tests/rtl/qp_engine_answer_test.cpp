@@ -35,12 +35,12 @@ Request request(Opcode opcode, std::uint32_t psn, std::uint16_t bytes = 0, std::
 }
 AnswerEvent left(std::uint8_t count) { return {.slot = kSlot, .kind = AnswerEvent::Kind::left, .count = count}; }
 AnswerEvent placed(const AnswerRecord& request, Result result = Result::ok) {
-  return {.slot = kSlot, .kind = AnswerEvent::Kind::placed, .owed = request.owed, .result = result};
+  return {.slot = kSlot, .kind = AnswerEvent::Kind::placed, .pending_answer = request.pending_answer, .result = result};
 }
-AnswerEvent carried_out(const AnswerRecord& request, std::uint64_t original, Result result = Result::ok) {
+AnswerEvent atomic_executed(const AnswerRecord& request, std::uint64_t original, Result result = Result::ok) {
   return {.slot = kSlot,
           .kind = AnswerEvent::Kind::atomic,
-          .owed = request.owed,
+          .pending_answer = request.pending_answer,
           .saved = request.saved,
           .result = result,
           .original = original};
@@ -146,7 +146,7 @@ TEST(QpEngineDuplicates, OfEachKindAreAnsweredAgain) {
   bench.answer(placed(bench.answer(write).at(0)));
   bench.answer(placed(bench.answer(send).at(0)));
   EXPECT_THAT(packets(bench.answer(read)), SizeIs(3));
-  EXPECT_THAT(packets(bench.answer(carried_out(bench.answer(atomic).at(0), 0xfeed))),
+  EXPECT_THAT(packets(bench.answer(atomic_executed(bench.answer(atomic).at(0), 0xfeed))),
               ElementsAre(Brief{Opcode::atomic_acknowledge, 5}));
   for (int i = 0; i < 2; ++i) {
     EXPECT_THAT(packets(bench.answer(write)), ElementsAre(ack(5)));
@@ -171,14 +171,14 @@ TEST(QpEngineDuplicates, OfEachKindAreAnsweredAgain) {
   EXPECT_THAT(verdicts(bench.answer(end)), ElementsAre(Verdict::drop));
 }
 
-TEST(QpEngineDuplicates, OfAnAtomicThatIsNotCarriedOutYetAreDropped) {
+TEST(QpEngineDuplicates, OfAnAtomicThatIsNotExecutedYetAreDropped) {
   Bench bench;
   bench.start(answer_start(kSlot, 0));
   const auto atomic = request(Opcode::compare_swap, 0);
   const auto accepted = bench.answer(atomic).at(0);
   EXPECT_EQ(accepted.verdict, Verdict::atomic);
   EXPECT_THAT(verdicts(bench.answer(atomic)), ElementsAre(Verdict::drop));
-  EXPECT_THAT(packets(bench.answer(carried_out(accepted, 3))), ElementsAre(Brief{Opcode::atomic_acknowledge, 0}));
+  EXPECT_THAT(packets(bench.answer(atomic_executed(accepted, 3))), ElementsAre(Brief{Opcode::atomic_acknowledge, 0}));
   EXPECT_THAT(verdicts(bench.answer(atomic)), ElementsAre(Verdict::replay));
 }
 
@@ -186,7 +186,7 @@ TEST(QpEngineDuplicates, AsManyResultsAreKeptAsWereAgreedOn) {
   Bench bench;
   bench.start(answer_start(kSlot, 0));
   for (std::uint32_t i = 0; i < 20; ++i) {
-    const auto records = bench.answer(carried_out(bench.answer(request(Opcode::fetch_add, i)).at(0), 100 + i));
+    const auto records = bench.answer(atomic_executed(bench.answer(request(Opcode::fetch_add, i)).at(0), 100 + i));
     ASSERT_EQ(records.back().original, 100 + i);
     bench.answer(left(1));
   }
@@ -207,7 +207,7 @@ TEST(QpEngineDuplicates, ResultsThatWereLetGoOfStayGone) {
     auto control = answer_start(kSlot, 0);
     bench.start(control);
     for (std::uint32_t i = 0; i < 12; ++i)
-      bench.answer(carried_out(bench.answer(request(Opcode::fetch_add, i)).at(0), i));
+      bench.answer(atomic_executed(bench.answer(request(Opcode::fetch_add, i)).at(0), i));
     control.kind = Control::update;
     control.max_dest_rd_atomic = more;
     bench.answer(control);
@@ -263,7 +263,7 @@ TEST(QpEngineDuplicates, ReachHalfTheWayRound) {
 }
 
 // The same while an answer is pending.
-TEST(QpEngineDuplicates, ReachHalfTheWayRoundWhileAnAnswerIsOwed) {
+TEST(QpEngineDuplicates, ReachHalfTheWayRoundWhileAnAnswerIsPending) {
   Bench bench;
   bench.start(answer_start(kSlot, 0));
   const auto write = bench.answer(request(Opcode::write_only, 0, 8)).at(0);
@@ -317,15 +317,16 @@ TEST(QpEngineOrder, AnAtomicWaitsForPayloadBeforeItAndHoldsUpWhatFollows) {
   EXPECT_EQ(accepted.verdict, Verdict::atomic);
   EXPECT_THAT(verdicts(bench.answer(next)), ElementsAre(Verdict::busy));
   EXPECT_THAT(verdicts(bench.answer(request(Opcode::read_request, 2, 0, 8))), ElementsAre(Verdict::read));
-  const auto answered = packets(bench.answer(carried_out(accepted, 1)));
+  const auto answered = packets(bench.answer(atomic_executed(accepted, 1)));
   EXPECT_THAT(answered, ElementsAre(Brief{Opcode::atomic_acknowledge, 1}, Brief{Opcode::read_response_only, 2}));
 }
 
-TEST(QpEngineOrder, NothingIsTakenWhenAsMuchIsOwedAsFits) {
+TEST(QpEngineOrder, NothingIsTakenWhenPendingAnswersAreFull) {
   Bench bench;
   bench.start(answer_start(kSlot, 0));
   std::vector<AnswerRecord> requests;
-  for (std::uint32_t i = 0; i < kOwed; ++i) requests.push_back(bench.answer(request(Opcode::write_only, i, 8)).at(0));
+  for (std::uint32_t i = 0; i < kPendingAnswers; ++i)
+    requests.push_back(bench.answer(request(Opcode::write_only, i, 8)).at(0));
   for (const auto& one :
        {request(Opcode::write_only, 32, 8), request(Opcode::write_only, 3, 8), request(Opcode::fetch_add, 3),
         request(Opcode::write_only, 40, 8), request(Opcode::read_request, 32, 0, 8)})
@@ -444,7 +445,7 @@ TEST(QpEngineRefusals, AsManyReadsAndAtomicsAsWereAgreedOn) {
   const auto fifth = bench.answer(request(Opcode::read_request, 4, 0, 8));
   EXPECT_THAT(verdicts(fifth), ElementsAre(Verdict::reject));
   EXPECT_THAT(packets(fifth), IsEmpty()) << "in its turn";
-  EXPECT_THAT(packets(bench.answer(carried_out(atomic, 0))), SizeIs(5));
+  EXPECT_THAT(packets(bench.answer(atomic_executed(atomic, 0))), SizeIs(5));
 }
 
 // Both facts are asked for first; nothing changes before both are known.
@@ -487,11 +488,11 @@ TEST(QpEngineFailures, APayloadThatCannotBeWrittenIsTold) {
   }
 }
 
-TEST(QpEngineFailures, AnAtomicThatCannotBeCarriedOutIsNotReplayed) {
+TEST(QpEngineFailures, AnAtomicThatCannotBeExecutedIsNotReplayed) {
   Bench bench;
   bench.start(answer_start(kSlot, 0));
   const auto atomic = request(Opcode::fetch_add, 0);
-  const auto records = bench.answer(carried_out(bench.answer(atomic).at(0), 1, Result::operation));
+  const auto records = bench.answer(atomic_executed(bench.answer(atomic).at(0), 1, Result::operation));
   EXPECT_THAT(packets(records), ElementsAre(nak(0, Aeth::kRemoteOperationError)));
   EXPECT_THAT(verdicts(bench.answer(atomic)), ElementsAre(Verdict::drop));
 }
@@ -509,7 +510,7 @@ TEST(QpEngineFailures, DataOfAReadThatCannotBeHadIsToldInItsPlace) {
 }
 
 // --- Commands.
-TEST(QpEngineAnswerCommands, ErrorForgetsWhatIsOwed) {
+TEST(QpEngineAnswerCommands, ErrorForgetsPendingAnswers) {
   Bench bench;
   bench.start(answer_start(kSlot, 0));
   const auto write = bench.answer(request(Opcode::write_only, 0, 8)).at(0);

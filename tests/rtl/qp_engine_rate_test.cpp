@@ -132,7 +132,8 @@ class Answering {
       ASSERT_TRUE(record.verdict == Verdict::place || record.verdict == Verdict::read);
       packets_ += record.verdict == Verdict::place;
       if (record.verdict == Verdict::place && record.length != 0)
-        bench_.push(AnswerEvent{.slot = record.slot, .kind = AnswerEvent::Kind::placed, .owed = record.owed});
+        bench_.push(AnswerEvent{
+            .slot = record.slot, .kind = AnswerEvent::Kind::placed, .pending_answer = record.pending_answer});
     }
     if (record.op == AnswerOp::packet) {
       packets_ += record.opcode != code(Opcode::acknowledge);

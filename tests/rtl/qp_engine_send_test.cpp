@@ -268,7 +268,7 @@ TEST(QpEngineCommands, ResetInTheMiddleOfAllForgetsIt) {
   bench.push(post(MessageKind::write), ack(0));
   bench.cycles(3);
   bench.engine.reset();
-  bench.referee.reset();
+  bench.reference_model.reset();
   bench.queues.clear();
   bench.sends.clear();
   EXPECT_TRUE(bench.sleeps());

@@ -11,7 +11,7 @@ namespace {
 void expect_sound(Network& network, std::uint64_t messages) {
   const bool done = network.run(messages);
   for (const int number : {0, 1}) {
-    EXPECT_EQ(network.node(number).referee().mismatch(), "") << "node " << number;
+    EXPECT_EQ(network.node(number).reference_model().mismatch(), "") << "node " << number;
     EXPECT_EQ(network.node(number).engine().failures(), 0) << "an assertion failed";
   }
   EXPECT_TRUE(done) << "nothing moves any more, at cycle " << network.cycle();

@@ -78,7 +78,7 @@ class TwoHosts : public ::testing::Test {
   // Parameters and fault rules in the syntax of --set and --fault.
   explicit TwoHosts(const std::vector<std::string>& sets = {}, const std::vector<std::string>& faults = {},
                     std::uint64_t seed = 1);
-  ~TwoHosts() override;  // fails the test if the counter audit or an engine's referee found an error
+  ~TwoHosts() override;  // fails the test if the counter audit or an engine's reference model found an error
 
   // Call once per test. Fails the test if a body has not ended by the simulated time `most`.
   void run(std::function<void()> on_h0, std::function<void()> on_h1, Duration most = {1'000'000'000'000});

@@ -206,9 +206,9 @@ class Controls(unittest.TestCase):
     def test_marks_are_told_to_those_alone_who_want_to_know(self):
         sets = {"nic.congestion.ecn": "forced", "switch.ecn.priorities": 1, "switch.ecn.kmin": "100 KB",
                 "switch.ecn.kmax": "200 KB", "nic.congestion.control": "dctcp"}
-        deaf = {**sets, "nic.congestion.np.ecn_echo": "off"}
+        without_echo = {**sets, "nic.congestion.np.ecn_echo": "off"}
         queues = [bench(incast(2), one, "star:3", "2 ms", "2 ms")["switches"]["s0"]["derived"]["port.h0.tx_queue"]
-                  for one in (sets, deaf)]
+                  for one in (sets, without_echo)]
         self.assertLess(queues[0], 0.5 * queues[1])
 
 

@@ -304,17 +304,17 @@ def is_possible(path, value):
 class Properties(unittest.TestCase):
     def assert_none(self, fault, cases):
         """`fault` must return None for all cases; refused combinations of values are not counted."""
-        judged = 0
+        compared = 0
         for case in cases:
             with self.subTest(case=case):
                 try:
                     said = fault(*case)
                 except Refused:
                     continue
-                judged += 1
+                compared += 1
                 if said:
                     self.fail(said)
-        self.assertGreater(judged, 0)
+        self.assertGreater(compared, 0)
 
     def test_better_is_never_slower(self):
         """A faster or larger resource lowers no rate by more than one percent."""

@@ -249,7 +249,7 @@ bool Iommu::write(Requester from, std::uint64_t address, std::span<const std::by
   return true;
 }
 
-bool Iommu::look(Requester from, std::uint64_t address, std::span<std::byte> bytes) {
+bool Iommu::peek(Requester from, std::uint64_t address, std::span<std::byte> bytes) {
   const auto process = processes_.find(domain_of(from));
   if (process == processes_.end() || bytes.empty() || wraps(address, bytes.size())) return false;
   return pinned(process->second, address, bytes.size(), false) && process->second.space->read(address, bytes);

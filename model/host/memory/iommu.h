@@ -102,7 +102,7 @@ class Iommu {
   bool write(Requester from, std::uint64_t address, std::span<const std::byte> bytes);
 
   // Reads as read(), for an observer: no counter changes, and no fault is recorded.
-  bool look(Requester from, std::uint64_t address, std::span<std::byte> bytes);
+  bool peek(Requester from, std::uint64_t address, std::span<std::byte> bytes);
 
   // False: the process has ended, its objects are still being destroyed, and its memory is gone. Linux keeps the pages
   // pinned until then: here writes are accepted and lost, and reads get no completion.

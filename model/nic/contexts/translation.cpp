@@ -131,7 +131,7 @@ inline Duration Translation::hold_up() {
   return flushed_ - now();
 }
 
-AccessResult Translation::judge(const MemoryRegion* entry, const AccessRequest& request, const Region& region) {
+AccessResult Translation::check_rights(const MemoryRegion* entry, const AccessRequest& request, const Region& region) {
   return count(check_access(entry, request, region), request, region);
 }
 
@@ -208,7 +208,7 @@ void Translation::translate(const AccessRequest& request, const Region& region, 
   const auto state = std::make_shared<Walk>(request, region, std::move(done));
   state->wait = hold_up();
   find(state, region.key >> 8, [this, state](const MemoryRegion* entry) {
-    state->result.result = judge(entry, state->request, state->region);
+    state->result.result = check_rights(entry, state->request, state->region);
     if (state->result.result != AccessResult::ok) return finish(state);
     entry->is_window() ? look_behind(state, *entry) : enter(state, *entry, state->region);
   });
@@ -329,7 +329,8 @@ std::optional<AccessResult> Translation::check_now(const AccessRequest& request,
   if (region.length == 0) return AccessResult::ok;
   if (flushed_ > now()) return std::nullopt;
   const auto* memory = contexts_.regions.touch_first(region.key >> 8);
-  return memory != nullptr && !memory->on_demand() ? std::optional(judge(memory, request, region)) : std::nullopt;
+  return memory != nullptr && !memory->on_demand() ? std::optional(check_rights(memory, request, region))
+                                                   : std::nullopt;
 }
 
 void Translation::check(const AccessRequest& request, const Region& region, std::function<void(AccessResult)> done) {
@@ -337,7 +338,7 @@ void Translation::check(const AccessRequest& request, const Region& region, std:
   Duration wait;
   const auto index = region.key >> 8;
   if (const auto* memory = contexts_.regions.touch(index, wait)) {
-    const auto result = judge(memory, request, region);
+    const auto result = check_rights(memory, request, region);
     if (result == AccessResult::ok && memory->on_demand())
       return seek(request, region, *memory, false, std::move(done));
     wait += hold_up();
@@ -345,7 +346,7 @@ void Translation::check(const AccessRequest& request, const Region& region, std:
     return later(wait, [done = std::move(done), result] { done(result); });
   }
   contexts_.regions.await(index, [this, request, region, done = std::move(done)](const MemoryRegion* memory) {
-    const auto result = judge(memory, request, region);
+    const auto result = check_rights(memory, request, region);
     if (result == AccessResult::ok && memory->on_demand()) return seek(request, region, *memory, false, done);
     done(result);
   });

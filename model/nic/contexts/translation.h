@@ -90,7 +90,7 @@ class Translation : public sc_core::sc_module {
   using Found = std::function<void(const MemoryRegion*)>;
 
   Duration hold_up();
-  AccessResult judge(const MemoryRegion* entry, const AccessRequest& request, const Region& region);
+  AccessResult check_rights(const MemoryRegion* entry, const AccessRequest& request, const Region& region);
   AccessResult count(AccessResult result, const AccessRequest& request, const Region& region);
   bool enter_now(const MemoryRegion& memory, const Region& place, Translated& translated);
   void find(const std::shared_ptr<Walk>& walk, std::uint32_t index, Found found);

@@ -26,7 +26,7 @@ class EarlyPackets {
     roce::Psn psn() const { return packet.headers().bth.psn; }
   };
 
-  // True: the first packet must be judged before any other packet of the queue pair.
+  // True: the first packet must be checked before any other packet of the queue pair.
   bool due() const { return due_; }
   Entry& first() { return entries_.front(); }
   const Entry& first() const { return entries_.front(); }
@@ -39,7 +39,7 @@ class EarlyPackets {
     if (behind != entries_.end() && behind != added) entries_.splice(behind, entries_, added);
     return *added;
   }
-  // Makes packet `psn` the next one to judge, if it is kept. Drops the packets before it.
+  // Makes packet `psn` the next one to check, if it is kept. Drops the packets before it.
   void make_due(roce::Psn psn) {
     while (!entries_.empty() && before(entries_.front().psn(), psn)) entries_.pop_front();
     due_ = !entries_.empty() && entries_.front().psn() == psn;

@@ -71,7 +71,7 @@ struct Qp {
   ReceiveRing receive_ring;
   PooledList<PacketIn> inbound;
   EarlyPackets early;
-  bool asked = false;  // the head of `inbound` is being judged, or a lookup for it is under way
+  bool asked = false;  // the head of `inbound` is being checked, or a lookup for it is under way
   bool looks_for_receive = false;
   bool no_receive = false;
   std::optional<bool> access_granted;
@@ -79,7 +79,7 @@ struct Qp {
   enum class ReceiveMemory : std::uint8_t { unknown, present, absent };
   ReceiveMemory receive_memory{};        // memory of the receive that the head would take, if it may be on demand
   bool waits = false;                    // the head waits for the core's next event for this queue pair
-  bool deaf = false;                     // a fatal NAK is on its way: requests are ignored
+  bool drops_requests = false;           // a fatal NAK is on its way: requests are ignored
   std::optional<EventType> fatal_event;  // event to raise with the fatal NAK
   bool established = false;
   struct SharedReceive {
@@ -91,16 +91,16 @@ struct Qp {
   } shared;
   // XRC: the queue that a request names.
   struct NamedQueue {
-    roce::Offer::Queue found{};  // for the request that is being judged
+    roce::Offer::Queue found{};  // for the request that is being checked
     std::uint32_t pd = 0;
     std::uint32_t message_pd = 0;  // for the message that is being received
   } named;
-  struct OwedCqe {
+  struct PendingCqe {
     CqeWrite write;
     std::uint16_t receive_index = 0;
-    roce::OwedId owed = 0;
+    roce::AnswerId pending_answer = 0;
   };
-  PooledList<OwedCqe> cqes;  // CQEs of complete messages with payload still under way
+  PooledList<PendingCqe> cqes;  // CQEs of complete messages with payload still under way
   PacketLane answers;
   bool answer_turn = false;
   bool mark_to_echo = false;                  // a request had a mark (CE): the next acknowledgement must echo it
@@ -111,10 +111,10 @@ struct Qp {
   CongestionGate congestion;
   Pacer pacer;  // used if context.rate_limit is set
 
-  // The request that is judged next.
+  // The request that is checked next.
   bool has_request() const { return early.due() || !inbound.empty(); }
   PacketIn& next_request() { return early.due() ? early.first().packet : inbound.front(); }
-  void request_judged() { early.due() ? early.pop_due() : inbound.pop_front(); }
+  void request_validated() { early.due() ? early.pop_due() : inbound.pop_front(); }
   // True: something under way needs the context.
   bool in_use() const {
     return tickets != 0 || leaving != 0 || request_turn || answer_turn || held_back || awaits_read;
@@ -131,7 +131,7 @@ struct Qp {
   Cqn receive_cqn() const { return of_domain() ? shared.cqn : Cqn{context.receive_cqn}; }
   bool responds() const {
     using enum roce::QpState;
-    return !deaf && (state == rtr || state == rts || state == sqd || state == sqe);
+    return !drops_requests && (state == rtr || state == rts || state == sqd || state == sqe);
   }
   bool sends() const { return state == roce::QpState::rts || state == roce::QpState::sqd; }
   bool flushes_sends() const { return state == roce::QpState::error || state == roce::QpState::sqe; }
@@ -148,13 +148,13 @@ struct Qp {
 };
 
 // Argument of a tag: the pending answer, and the request's PSN for traces.
-struct OwedAt {
+struct AnswerAt {
   static constexpr int kPsnBits = 24;
-  roce::OwedId owed = 0;
+  roce::AnswerId pending_answer = 0;
   roce::Psn psn;
 
-  std::uint64_t argument() const { return owed << kPsnBits | psn.value(); }
-  static OwedAt of(std::uint64_t argument) {
+  std::uint64_t argument() const { return pending_answer << kPsnBits | psn.value(); }
+  static AnswerAt of(std::uint64_t argument) {
     return {argument >> kPsnBits, roce::Psn(static_cast<std::uint32_t>(argument) & roce::Psn::kMask)};
   }
 };

@@ -191,8 +191,8 @@ QpSyndrome check_values(const QpContext& given, std::uint32_t mask, const QpLimi
   return QpSyndrome::none;
 }
 
-Modification judge_modify(const QpCommand& command, const QpContext& context, roce::QpState from, bool draining,
-                          const QpLimits& limits) {
+Modification validate_modify(const QpCommand& command, const QpContext& context, roce::QpState from, bool draining,
+                             const QpLimits& limits) {
   using roce::QpState;
   using namespace roce::attr;
   const auto mask = command.attributes;

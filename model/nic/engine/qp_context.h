@@ -103,7 +103,7 @@ struct Modification {
   QpContext context{};
 };
 // `from`: present state; `draining`: the send queue is draining.
-Modification judge_modify(const QpCommand& command, const QpContext& context, roce::QpState from, bool draining,
-                          const QpLimits& limits);
+Modification validate_modify(const QpCommand& command, const QpContext& context, roce::QpState from, bool draining,
+                             const QpLimits& limits);
 
 }  // namespace rnicsim::nic

@@ -90,8 +90,8 @@ bool PcieEndpoint::ask(tlm::tlm_command command, Pasid pasid, std::uint64_t addr
 }
 
 // A platform's memory is read by the debug transport, which takes no time and may be called from any process.
-bool PcieEndpoint::look(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) {
-  if (host_ != nullptr) return host_->look(pasid, address, bytes);
+bool PcieEndpoint::peek(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) {
+  if (host_ != nullptr) return host_->peek(pasid, address, bytes);
   set_request(tlm::TLM_READ_COMMAND, pasid, address, bytes.data(), bytes.size());
   return dma->transport_dbg(request_) == bytes.size();
 }

@@ -98,7 +98,7 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   bool read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override;
   bool write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) override;
   bool answers(Pasid pasid) const override { return host_ == nullptr || host_->answers(pasid); }
-  bool look(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override;
+  bool peek(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override;
   // The physical address, by ATS; nullopt: the host does not report it, or bus mastering is off.
   std::optional<std::uint64_t> translate(Pasid pasid, std::uint64_t address);
   // --- Pages on demand. A page's translation by ATS; a host without ATS reports it as not present.

@@ -21,28 +21,29 @@ class AnswerSide {
 
   void start(const ResponderAttributes& attributes, Psn expected);
   void update(const ResponderAttributes& attributes);
-  void fail() { owed_.clear(); }
+  void fail() { pending_answers_.clear(); }
 
   [[gnu::noinline]] void request(const Headers& headers, std::uint32_t payload, const Offer& offer) {
-    if (must_wait(payload)) return actions_.judged(slot_, Verdict{Verdict::Kind::busy});
-    auto verdict = judge(headers, payload, offer);
+    if (must_wait(payload)) return actions_.validated(slot_, Verdict{Verdict::Kind::busy});
+    auto verdict = validate(headers, payload, offer);
     if (verdict.kind == Verdict::Kind::wants_access)
-      if (const auto known = actions_.granted(slot_, verdict)) verdict = judge_granted(headers, payload, offer, *known);
+      if (const auto known = actions_.granted(slot_, verdict))
+        verdict = validate_granted(headers, payload, offer, *known);
     accept(verdict, payload);
-    actions_.judged(slot_, verdict);
+    actions_.validated(slot_, verdict);
   }
   // An atomic is ordered before the writes that follow it: a request with payload waits for pending atomics.
   bool must_wait(std::uint32_t payload) const { return atomics_pending_ != 0 && payload != 0; }
-  // request() in two steps: judge() changes no pending answer; accept() adds the answer of the verdict.
-  Verdict judge(const Headers& headers, std::uint32_t payload, Offer offer);
+  // request() in two steps: validate() changes no pending answer; accept() adds the answer of the verdict.
+  Verdict validate(const Headers& headers, std::uint32_t payload, Offer offer);
   void accept(Verdict& verdict, std::uint32_t payload);
   // Completes, in order, answers whose payload is in memory. Answers with a packet stay at the head until their turn.
   void settle();
   // Like settle(), for a responder whose receives do not wait until earlier acknowledgements are sent.
   void settle_ahead();
-  void placed(OwedId owed, MemoryResult result);
-  void carried_out(OwedId owed, MemoryResult result, std::uint64_t original);
-  void invalidated(OwedId owed);
+  void placed(AnswerId pending_answer, MemoryResult result);
+  void atomic_executed(AnswerId pending_answer, MemoryResult result, std::uint64_t original);
+  void invalidated(AnswerId pending_answer);
   std::optional<std::uint32_t> next() const;
   // Writes the headers of the next answer. `chosen`: PSN of the answer, if the caller chooses it. One acknowledgement
   // stands for all acknowledgements before it.
@@ -51,14 +52,16 @@ class AnswerSide {
 
   const QpResponder& responder() const { return responder_; }
   // Number of pending answers, without acknowledgements at the head that wait only for their turn.
-  std::size_t owed() const;
-  std::optional<OwedId> oldest() const { return owed_.empty() ? std::nullopt : std::optional(owed_.front().id); }
+  std::size_t pending_answer() const;
+  std::optional<AnswerId> oldest() const {
+    return pending_answers_.empty() ? std::nullopt : std::optional(pending_answers_.front().id);
+  }
 
  private:
-  struct Owed {
+  struct PendingAnswer {
     enum class Kind : std::uint8_t { silent, acknowledge, nak, read, atomic };
     Kind kind = Kind::silent;
-    OwedId id = 0;
+    AnswerId id = 0;
     Psn psn;
     std::uint8_t syndrome = Aeth::kAck | Aeth::kNoCredits;
     std::uint32_t msn = 0;
@@ -80,19 +83,19 @@ class AnswerSide {
   };
 
   bool reliable() const { return is_reliable(transport_); }
-  Verdict judge_granted(const Headers& headers, std::uint32_t payload, Offer offer, bool granted) {
+  Verdict validate_granted(const Headers& headers, std::uint32_t payload, Offer offer, bool granted) {
     offer.access_granted = granted;
-    return judge(headers, payload, offer);
+    return validate(headers, payload, offer);
   }
   [[gnu::noinline]] void order_data();
   void order_again();
-  void carry_out_atomics();
+  void start_atomics();
   void pass_over_acknowledgements(std::optional<Psn> chosen);
-  [[gnu::noinline]] bool place_failed(PooledList<Owed>::iterator owed);
-  std::uint32_t packets_of(const Owed& owed) const;
-  Owed* find(OwedId id);
+  [[gnu::noinline]] bool place_failed(PooledList<PendingAnswer>::iterator pending_answer);
+  std::uint32_t packets_of(const PendingAnswer& pending_answer) const;
+  PendingAnswer* find(AnswerId id);
   SentAnswer read_packet(Headers& headers);
-  void put(Headers& headers, Opcode opcode, Psn psn, const Owed& owed) const;
+  void put(Headers& headers, Opcode opcode, Psn psn, const PendingAnswer& pending_answer) const;
   std::uint32_t& pending(bool duplicate) { return duplicate ? duplicates_pending_ : rd_atomic_pending_; }
 
   const Slot slot_;
@@ -101,8 +104,8 @@ class AnswerSide {
   QpResponder responder_;
   Qpn remote_;
   std::uint32_t mtu_ = 0;
-  PooledList<Owed> owed_;
-  OwedId next_owed_ = 0;
+  PooledList<PendingAnswer> pending_answers_;
+  AnswerId next_answer_id_ = 0;
   std::uint32_t rd_atomic_pending_ = 0;
   std::uint32_t duplicates_pending_ = 0;
   std::uint32_t atomics_pending_ = 0;  // accepted and not executed

@@ -37,7 +37,7 @@ class OutsideWorld {
   // Moves pending bytes in both directions, at the present simulated time. Does not block.
   virtual void work() = 0;
   // True: bytes that programs wrote have not left yet.
-  virtual bool owes() const = 0;
+  virtual bool has_outstanding() const = 0;
   virtual std::vector<std::string> report() const = 0;  // for the summary
 };
 

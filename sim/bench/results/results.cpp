@@ -8,7 +8,7 @@
 
 #include "sim/adapter.h"
 #include "sim/adapter_counters.h"
-#include "sim/bench/results/judgement.h"
+#include "sim/bench/results/assessment.h"
 #include "sim/results/counter_results.h"
 
 namespace rnicsim::sim::bench {

@@ -128,7 +128,7 @@ GuestMemory::Answer GuestMemory::read(std::uint64_t address, std::span<std::byte
   });
 }
 
-bool GuestMemory::look(std::uint64_t address, std::span<std::byte> bytes) {
+bool GuestMemory::peek(std::uint64_t address, std::span<std::byte> bytes) {
   return each_piece(address, bytes.size(), [&](const Range& range, auto at, auto done, auto piece) {
            if (range.shared == nullptr) return Answer::refused;
            return copy_from_shared(bytes.subspan(done, piece), range.shared + at) ? Answer::done : Answer::refused;

@@ -53,7 +53,7 @@ class GuestMemory {
   Answer read(std::uint64_t address, std::span<std::byte> bytes);
   Answer write(std::uint64_t address, std::span<const std::byte> bytes);
   // Reads shared memory for an observer. False: the memory is not shared, or not mapped; no message is sent.
-  bool look(std::uint64_t address, std::span<std::byte> bytes);
+  bool peek(std::uint64_t address, std::span<std::byte> bytes);
   bool holds(std::uint64_t address, std::uint64_t bytes) const;
 
  private:

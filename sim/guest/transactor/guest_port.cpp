@@ -133,12 +133,13 @@ bool GuestPort::access(tlm_utils::simple_initiator_socket<GuestPort>& socket, tl
 
 bool GuestPort::read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) {
   return in_guest(pasid, "read", address, bytes.size()) &&
-         judge(memory_.read(address, bytes), "read", address, bytes.size());
+         validate(memory_.read(address, bytes), "read", address, bytes.size());
 }
 
 bool GuestPort::write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) {
   if (!in_guest(pasid, "write", address, bytes.size())) return false;
-  if (!is_message(address, bytes.size())) return judge(memory_.write(address, bytes), "write", address, bytes.size());
+  if (!is_message(address, bytes.size()))
+    return validate(memory_.write(address, bytes), "write", address, bytes.size());
   ++counters_.interrupts;
   std::uint32_t data = 0;  // little-endian
   std::memcpy(&data, bytes.data(), sizeof data);
@@ -146,8 +147,8 @@ bool GuestPort::write(Pasid pasid, std::uint64_t address, std::span<const std::b
   return true;
 }
 
-bool GuestPort::look(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) {
-  return pasid == kKernelPasid && memory_.look(address, bytes);
+bool GuestPort::peek(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) {
+  return pasid == kKernelPasid && memory_.peek(address, bytes);
 }
 
 // PASIDs other than 0 need an IOMMU; a guest has none that the device could use.
@@ -159,7 +160,7 @@ bool GuestPort::in_guest(Pasid pasid, const char* what, std::uint64_t address, s
   return false;
 }
 
-bool GuestPort::judge(GuestMemory::Answer answer, const char* what, std::uint64_t address, std::size_t bytes) {
+bool GuestPort::validate(GuestMemory::Answer answer, const char* what, std::uint64_t address, std::size_t bytes) {
   if (answer == GuestMemory::Answer::done) return true;
   ++counters_.dma_refused;
   complain(fmt::format("DMA {} of {} bytes at {:#x}: {}", what, bytes, address, to_string(answer)));

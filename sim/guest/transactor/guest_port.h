@@ -80,8 +80,8 @@ class GuestPort : public sc_core::sc_module, private HostMemory {
  private:
   bool read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override;
   bool write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) override;
-  bool look(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override;
-  bool judge(GuestMemory::Answer answer, const char* what, std::uint64_t address, std::size_t bytes);
+  bool peek(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override;
+  bool validate(GuestMemory::Answer answer, const char* what, std::uint64_t address, std::size_t bytes);
   bool in_guest(Pasid pasid, const char* what, std::uint64_t address, std::size_t bytes);
   void serve_device(tlm::tlm_generic_payload& request, sc_core::sc_time& delay);
   void translate(tlm::tlm_generic_payload& request, TranslationExtension& translation);

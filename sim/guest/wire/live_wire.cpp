@@ -125,8 +125,9 @@ void LiveWire::work() {
   worked_ = present;
 }
 
-bool LiveWire::owes() const {
-  return gateway_->owes() || std::ranges::any_of(wires_, [](const auto& wire) { return wire->wire_port.owes(); });
+bool LiveWire::has_outstanding() const {
+  return gateway_->has_outstanding() ||
+         std::ranges::any_of(wires_, [](const auto& wire) { return wire->wire_port.has_outstanding(); });
 }
 
 std::vector<std::string> LiveWire::report() const {

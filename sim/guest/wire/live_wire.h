@@ -34,7 +34,7 @@ class LiveWire : public OutsideWorld {
 
   void watch(std::vector<pollfd>& watched) const override;
   void work() override;
-  bool owes() const override;
+  bool has_outstanding() const override;
   std::vector<std::string> report() const override;
 
  private:

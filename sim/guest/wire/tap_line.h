@@ -20,7 +20,7 @@ class TapLine : public WireLine {
   void receive(const Take& take) override;
   bool is_connected() const override { return tap_ && !down_; }
   bool send(std::span<const std::byte> frame) override;
-  bool owes() const override { return false; }
+  bool has_outstanding() const override { return false; }
   unsigned connections() const override { return 1; }
 
  private:

@@ -192,8 +192,8 @@ void TcpGateway::watch(std::vector<pollfd>& watched) const {
   for (const auto& stream : streams_) stream->watch(watched);
 }
 
-bool TcpGateway::owes() const {
-  return std::ranges::any_of(streams_, [](const Stream& stream) { return stream->owes(); });
+bool TcpGateway::has_outstanding() const {
+  return std::ranges::any_of(streams_, [](const Stream& stream) { return stream->has_outstanding(); });
 }
 
 void TcpGateway::work() {

@@ -37,7 +37,7 @@ class TcpGateway {
   void watch(std::vector<pollfd>& watched) const;
   void work();
   // True: bytes of a program, or its end, have not reached the peer yet.
-  bool owes() const;
+  bool has_outstanding() const;
 
   // --- The library's callback.
   bool accept(tcp_pcb* connection);  // false: the caller resets the connection

@@ -73,7 +73,7 @@ bool TcpStream::is_acknowledged() const {
   return connection_ == nullptr || (connection_->unsent == nullptr && connection_->unacked == nullptr);
 }
 
-bool TcpStream::owes() const { return end_ && !over_ && !(peer_told_ && is_acknowledged()); }
+bool TcpStream::has_outstanding() const { return end_ && !over_ && !(peer_told_ && is_acknowledged()); }
 
 void TcpStream::connected() {
   if (auto call = std::exchange(answered, nullptr)) call(0);

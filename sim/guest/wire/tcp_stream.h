@@ -40,7 +40,7 @@ class TcpStream {
   // Both directions have ended, or the connection was reset.
   bool is_over() const { return over_; }
   // True: the peer has not acknowledged all bytes of the program, or its end.
-  bool owes() const;
+  bool has_outstanding() const;
 
   // --- The library's callbacks.
   void connected();

@@ -28,7 +28,7 @@ class UnixLine : public WireLine {
   void receive(const Take& take) override;
   bool is_connected() const override { return static_cast<bool>(socket_); }
   bool send(std::span<const std::byte> frame) override;
-  bool owes() const override { return !outgoing_.empty(); }
+  bool has_outstanding() const override { return !outgoing_.empty(); }
   unsigned connections() const override { return connections_; }
 
  private:

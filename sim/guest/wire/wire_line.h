@@ -26,7 +26,7 @@ class WireLine {
   // False: the frame is lost.
   virtual bool send(std::span<const std::byte> frame) = 0;
   // True: frames wait until the peer takes them.
-  virtual bool owes() const = 0;
+  virtual bool has_outstanding() const = 0;
   // Number of connections so far. A new connection may be from another machine.
   virtual unsigned connections() const = 0;
 };

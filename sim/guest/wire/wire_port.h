@@ -35,7 +35,7 @@ class WirePort {
 
   void watch(std::vector<pollfd>& watched) const { line_->watch(watched, has_room()); }
   void work();
-  bool owes() const { return line_->owes(); }
+  bool has_outstanding() const { return line_->has_outstanding(); }
 
   std::uint64_t frames_in() const { return frames_in_; }
   std::uint64_t frames_out() const { return frames_out_; }

@@ -26,12 +26,12 @@ Comparison Alignment::run() {
 }
 
 bool Alignment::same(std::size_t i, std::size_t j) const {
-  return have(i, j) && same_kind(ours_[i], theirs_[j]) && judge(ours_[i], theirs_[j], rules(ours_[i])).same();
+  return have(i, j) && same_kind(ours_[i], theirs_[j]) && validate(ours_[i], theirs_[j], rules(ours_[i])).same();
 }
 
 bool Alignment::match() {
   if (!have(i_, j_)) return false;
-  const auto verdict = judge(ours_[i_], theirs_[j_], rules(ours_[i_]));
+  const auto verdict = validate(ours_[i_], theirs_[j_], rules(ours_[i_]));
   if (!verdict.same()) return false;
   for (const auto freedom : verdict.freedoms) result_.use(freedom);
   ++result_.matched, ++i_, ++j_;
@@ -61,7 +61,7 @@ void Alignment::both() {
   const auto& ours = ours_[i_++];
   const auto& theirs = theirs_[j_++];
   result_.differences.push_back(
-      {subject_, theirs.frame, decoded(ours), decoded(theirs), judge(ours, theirs, rules(ours)).fields});
+      {subject_, theirs.frame, decoded(ours), decoded(theirs), validate(ours, theirs, rules(ours)).fields});
 }
 
 void Alignment::only_ours() {

@@ -18,7 +18,7 @@ class Pair {
   Pair(const SentPacket& ours, const SentPacket& theirs, PairRules rules)
       : ours_(ours), theirs_(theirs), rules_(rules) {}
 
-  PairVerdict judge() {
+  PairVerdict validate() {
     const auto& a = ours_.headers;
     const auto& b = theirs_.headers;
     if (rules_.answers && theirs_.frame <= ours_.frame)
@@ -167,8 +167,8 @@ std::string decoded(const SentPacket& packet) {
   return text;
 }
 
-PairVerdict judge(const SentPacket& ours, const SentPacket& theirs, PairRules rules) {
-  return Pair(ours, theirs, rules).judge();
+PairVerdict validate(const SentPacket& ours, const SentPacket& theirs, PairRules rules) {
+  return Pair(ours, theirs, rules).validate();
 }
 
 bool same_kind(const SentPacket& a, const SentPacket& b) {

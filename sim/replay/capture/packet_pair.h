@@ -38,7 +38,7 @@ struct PairRules {
   bool resumed = false;  // rest of a READ: the real NIC may continue the old answer
 };
 
-PairVerdict judge(const SentPacket& ours, const SentPacket& theirs, PairRules rules);
+PairVerdict validate(const SentPacket& ours, const SentPacket& theirs, PairRules rules);
 // Same PSN and same kind of packet; other fields may differ.
 bool same_kind(const SentPacket& a, const SentPacket& b);
 

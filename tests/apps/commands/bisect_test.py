@@ -101,7 +101,7 @@ class Commits(Bisect):
         self.assertEqual(self.git("status", "--porcelain"), before)
         self.assertEqual(self.git("symbolic-ref", "HEAD"), "refs/heads/main")
 
-    def test_commits_that_cannot_be_judged(self):
+    def test_commits_that_cannot_be_tested(self):
         good, commits = self.history(bad_at=5, broken_at=(3,))
         result = self.bisect(FOUND, f"{good}..main")
         self.assertIn(f"the first bad commit is {commits[4]} change 5\n", result.out)

@@ -38,19 +38,19 @@ int main(void) {
 
 
 class DriverCheck(unittest.TestCase):
-    def judged(self, result):
+    def counts_by_device(self, result):
         """Numbers of accesses and findings by device."""
         return {label: (int(accesses), int(findings)) for label, accesses, findings in
                 re.findall(r"^rnicsim: check: (\S+): (\d+) accesses, (\d+) findings$", result.err, re.MULTILINE)}
 
     def assert_right(self, result):
         self.assertEqual(result.status, 0, result)
-        judged = self.judged(result)
-        self.assertEqual(set(judged), {"h0", "h1"}, result)
-        for accesses, findings in judged.values():
+        counts_by_device = self.counts_by_device(result)
+        self.assertEqual(set(counts_by_device), {"h0", "h1"}, result)
+        for accesses, findings in counts_by_device.values():
             self.assertGreater(accesses, 50, result)
             self.assertEqual(findings, 0, result)
-        return judged
+        return counts_by_device
 
     def test_programs(self):
         for program in ("ib_write_bw -n 300", "ib_send_lat -n 100 -e", "ib_read_bw -n 100", "ib_send_bw -c UD -n 100",
@@ -81,7 +81,7 @@ class DriverCheck(unittest.TestCase):
                           r"consumer 0 in the doorbell record: .* \(docs/device.md, Completion queue\)\n"
                           r"(  .*(write|read) of \d+ bytes .*\n){10}", checked.err, re.MULTILINE)
         self.assertTrue(found, checked)
-        self.assertEqual(self.judged(checked)["h0"][1], 1, checked)
+        self.assertEqual(self.counts_by_device(checked)["h0"][1], 1, checked)
 
     def test_modes_want_the_check(self):
         result = apps.run("ib_write_bw", "--check-poison")

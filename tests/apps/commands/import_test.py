@@ -133,7 +133,7 @@ class Captures(Import):
                     self.assertRegex(again.out, r"equal: [1-9]\d+ events\n\Z")
 
     def test_the_packets_are_those_of_the_capture(self):
-        """Of the import, and of its replay: each request's packets, by opcode, PSN and bytes."""
+        """Packets of each request by opcode, PSN and bytes, of the import and of its replay."""
         again = self.path / "again.trace"
         for capture in ("rxe-two-guests", "atomic_loss-h0", "read_loss-h0", "rnr-h0", "exhaustion-h0", "mcast-h0"):
             with self.subTest(capture):

@@ -188,7 +188,7 @@ class Trace(apps.TestCase):
         self.assertGreater(len(self.trace("show", file, "--host", "h1", "--qp", last).splitlines()), 3)
         file.write_bytes(trace_file.with_hidden_queue_pair(file.read_bytes()))
         self.assertEqual(self.trace("show", file, "--host", "h1", "--qp", last), "")
-        told = "its index does not describe the queue pairs of "
+        told = "the index does not describe the queue pairs of "
         self.assertIn(told, self.refused("stat", file))
         self.assertIn(told, self.refused("cut", file, "--host", "h0", "-o", self.path / "b.trace"))
         self.assertIn(told + "block 0", self.refused("show", file, "--from", "1ns"))

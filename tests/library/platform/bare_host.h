@@ -23,7 +23,7 @@ class BareHost : public sc_core::sc_module {
 
   BareHost(sc_core::sc_module_name name, std::uint8_t number) : sc_module(name), number_(number) {
     memory.register_b_transport(this, &BareHost::serve);
-    memory.register_transport_dbg(this, &BareHost::look);
+    memory.register_transport_dbg(this, &BareHost::peek);
   }
 
   // Bind these sockets to the NIC's sockets of the same kind.
@@ -194,7 +194,7 @@ class BareHost : public sc_core::sc_module {
   }
 
   // Debug transport, used by the driver check: reads memory without side effects.
-  unsigned look(tlm::tlm_generic_payload& request) {
+  unsigned peek(tlm::tlm_generic_payload& request) {
     const std::uint64_t address = request.get_address();
     const unsigned size = request.get_data_length();
     if (!request.is_read() || address >= bytes.size() || size > bytes.size() - address) return 0;

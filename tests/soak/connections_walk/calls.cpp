@@ -145,7 +145,7 @@ void ConnectionWalker::bind(const Known& ident, const Place& place) {
       if (error == 0) after.stage = Stage::bound;
     return outcomes;
   };
-  if (!judge(*ident, "rdma_bind_addr to " + place.text(), answer, rule) || answer != 0) return;
+  if (!validate(*ident, "rdma_bind_addr to " + place.text(), answer, rule) || answer != 0) return;
   ident->device = ident->bound_to_device = !place.wildcard();
   ident->ipv6 = place.ipv6;
   const std::uint16_t port = ntohs(rdma_get_src_port(ident->id));
@@ -174,7 +174,7 @@ void ConnectionWalker::listen(const Known& ident) {
       outcomes.push_back({error, error == 0 ? simply.front().after : shape});
     return outcomes;
   };
-  if (!judge(*ident, "rdma_listen", answer, rule) || answer != 0) return;
+  if (!validate(*ident, "rdma_listen", answer, rule) || answer != 0) return;
   ident->device = ident->bound_to_device;
   ident->reuse = false;
   if (!ident->ipv6) ident->ipv6 = false;
@@ -227,7 +227,7 @@ void ConnectionWalker::resolve_address(const Known& ident, const std::optional<P
       ident->bound_to_device = chosen;
     }
   }
-  if (!judge_waiting(ident, "rdma_resolve_addr of " + destination.text(), answer, rule) || !asked_anew) return;
+  if (!validate_waiting(ident, "rdma_resolve_addr of " + destination.text(), answer, rule) || !asked_anew) return;
   const bool known = destination.kind == Place::Kind::peer || destination.kind == Place::Kind::own;
   Ports& theirs = town_.ports[destination.kind == Place::Kind::peer ? 1 - host_ : host_];
   ident->target = known ? theirs.listener(ident->space, destination) : nullptr;
@@ -237,7 +237,7 @@ void ConnectionWalker::resolve_route(const Known& ident, int timeout_ms) {
   const Rule rule = resolving_route(ident->bound_to_device, timeout_ms != 0);
   if (!may_wait(*ident, rule)) return;
   const int answer = errno_of(rdma_resolve_route(ident->id, timeout_ms));
-  judge_waiting(ident, "rdma_resolve_route", answer, rule);
+  validate_waiting(ident, "rdma_resolve_route", answer, rule);
 }
 
 // --- Connections.
@@ -293,7 +293,7 @@ void ConnectionWalker::connect(const Known& ident) {
     if (fits) take_qpn(ident, ident->wanted.qp_num);
   }
   const int answer = errno_of(rdma_connect(ident->id, given));
-  judge_waiting(ident, "rdma_connect", answer, rule);
+  validate_waiting(ident, "rdma_connect", answer, rule);
 }
 
 void ConnectionWalker::accept(const Known& ident) {
@@ -331,9 +331,9 @@ void ConnectionWalker::accept(const Known& ident) {
     ident->qp = done ? Ident::Qp::rts : legal && qp == Ident::Qp::init ? Ident::Qp::unknown : ident->qp;
   ident->connected |= done && ident->qp == Ident::Qp::rts;
   if (ident->datagram && ident->synchronous)
-    judge(*ident, "rdma_accept", answer, rule);
+    validate(*ident, "rdma_accept", answer, rule);
   else
-    judge_waiting(ident, "rdma_accept", answer, rule);
+    validate_waiting(ident, "rdma_accept", answer, rule);
   if (done) ident->ended = ended_before;
 }
 
@@ -344,7 +344,7 @@ void ConnectionWalker::establish(const Known& ident) {
   };
   const bool ended_before = std::exchange(ident->ended, true);
   const int answer = errno_of(rdma_establish(ident->id));
-  judge(*ident, "rdma_establish", answer, rule);
+  validate(*ident, "rdma_establish", answer, rule);
   if (answer == 0) ident->ended = ended_before;
 }
 
@@ -354,7 +354,7 @@ void ConnectionWalker::reject(const Known& ident) {
   ident->ended = true;
   const int answer = errno_of(dice_.once_in(4) ? rdma_reject_ece(ident->id, data.data(), std::uint8_t(data.size()))
                                                : rdma_reject(ident->id, data.data(), std::uint8_t(data.size())));
-  judge(*ident, "rdma_reject", answer, rejecting(ident->datagram, data.size() <= most));
+  validate(*ident, "rdma_reject", answer, rejecting(ident->datagram, data.size() <= most));
 }
 
 void ConnectionWalker::disconnect(const Known& ident) {
@@ -366,13 +366,13 @@ void ConnectionWalker::disconnect(const Known& ident) {
   if (ident->device && ident->qp != Ident::Qp::none) ident->qp = Ident::Qp::error;
   const int answer = errno_of(rdma_disconnect(ident->id));
   if (ident->device) expect_state(*ident, IBV_QPS_ERR);
-  judge_waiting(ident, "rdma_disconnect", answer, rule);
+  validate_waiting(ident, "rdma_disconnect", answer, rule);
 }
 
 void ConnectionWalker::notify(const Known& ident) {
   const auto event = dice_.once_in(4) ? IBV_EVENT_PATH_MIG : IBV_EVENT_COMM_EST;
   const int answer = errno_of(rdma_notify(ident->id, event));
-  judge(*ident, "rdma_notify", answer, notifying(ident->bound_to_device, event == IBV_EVENT_COMM_EST));
+  validate(*ident, "rdma_notify", answer, notifying(ident->bound_to_device, event == IBV_EVENT_COMM_EST));
 }
 
 void ConnectionWalker::init_qp_attributes(const Known& ident) {
@@ -382,7 +382,7 @@ void ConnectionWalker::init_qp_attributes(const Known& ident) {
   int mask = 0;
   const int answer = errno_of(rdma_init_qp_attr(ident->id, &attributes, &mask));
   const Rule rule = initializing(ident->datagram, ident->bound_to_device, state);
-  if (!judge(*ident, "rdma_init_qp_attr " + std::to_string(state), answer, rule) || answer != 0) return;
+  if (!validate(*ident, "rdma_init_qp_attr " + std::to_string(state), answer, rule) || answer != 0) return;
   if (attributes.qp_state != state || (mask & IBV_QP_STATE) == 0) fail("rdma_init_qp_attr: another state");
 }
 

@@ -163,7 +163,7 @@ void ConnectionWalker::set_option(const Known& ident) {
   std::memcpy(wide, &value, sizeof value);
   const Ports::Change change(ports());
   const int answer = errno_of(rdma_set_option(ident->id, right_level ? RDMA_OPTION_ID : 7, option, wide, bytes));
-  if (!judge(*ident, "rdma_set_option " + std::to_string(option), answer, rule) || answer != 0) return;
+  if (!validate(*ident, "rdma_set_option " + std::to_string(option), answer, rule) || answer != 0) return;
   if (option == RDMA_OPTION_ID_REUSEADDR) ident->reuse = value != 0;
   if (option == RDMA_OPTION_ID_AFONLY) ident->family_only = value != 0;
   Binding* bound = ports().find(ident.get());

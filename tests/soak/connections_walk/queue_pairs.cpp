@@ -50,7 +50,7 @@ void ConnectionWalker::create_qp(const Known& ident) {
     plain.sq_sig_all = 1;
     answer = errno_of(rdma_create_qp(it.id, wanted.pd, &plain));
   }
-  if (!judge(it, "rdma_create_qp", answer, rule)) return;
+  if (!validate(it, "rdma_create_qp", answer, rule)) return;
   if (answer != 0) {
     if (it.qp == Ident::Qp::none && (it.id->qp != nullptr || it.id->send_cq != nullptr || it.id->recv_cq != nullptr))
       fail("rdma_create_qp left something");
@@ -122,7 +122,7 @@ void ConnectionWalker::join(const Known& ident) {
   auto& joined = *it.groups.emplace_back(std::make_unique<Joined>(Joined{place, false, now()}));
   const int answer = errno_of(rdma_join_multicast_ex(it.id, &wanted, &joined));
   const bool done = it.synchronous ? it.id->event != nullptr : answer == 0;
-  judge_waiting(ident, "rdma_join_multicast_ex", answer, rule);
+  validate_waiting(ident, "rdma_join_multicast_ex", answer, rule);
   if (!done && !town_.broken) it.groups.pop_back();
 }
 

@@ -52,7 +52,7 @@ bool ConnectionWalker::expect(const std::string& call, int answer, const std::se
   return false;
 }
 
-bool ConnectionWalker::judge(Ident& ident, const std::string& call, int answer, const Rule& rule) {
+bool ConnectionWalker::validate(Ident& ident, const std::string& call, int answer, const Rule& rule) {
   note(call + " of " + name(ident) + ": " + std::to_string(answer));
   ident.shapes.wander(ident.surroundings());
   if (!ident.shapes.answered(answer, rule)) {
@@ -67,12 +67,12 @@ bool ConnectionWalker::judge(Ident& ident, const std::string& call, int answer, 
 }
 
 // The id holds the event that ended the call. The call's result follows from the event.
-bool ConnectionWalker::judge_waiting(const Known& ident, const std::string& call, int answer, const Rule& rule) {
+bool ConnectionWalker::validate_waiting(const Known& ident, const std::string& call, int answer, const Rule& rule) {
   if (!ident->synchronous || ident->id->event == nullptr) {
     if (ident->synchronous && answer == 0) fail(call + " did not wait");
-    return judge(*ident, call, answer, rule);
+    return validate(*ident, call, answer, rule);
   }
-  if (!judge(*ident, call, 0, rule)) return false;
+  if (!validate(*ident, call, 0, rule)) return false;
   const rdma_cm_event& event = *ident->id->event;
   const int outcome = event.status == 0                       ? 0
                       : event.event == RDMA_CM_EVENT_REJECTED ? ECONNREFUSED

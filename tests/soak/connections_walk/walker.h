@@ -44,9 +44,9 @@ class ConnectionWalker {
   void note(const std::string& move);
   void fail(const std::string& what);
   bool expect(const std::string& call, int answer, const std::set<int>& allowed);
-  bool judge(Ident& ident, const std::string& call, int answer, const Rule& rule);
-  // Like judge(), for a call in which a synchronous id waits.
-  bool judge_waiting(const Known& ident, const std::string& call, int answer, const Rule& rule);
+  bool validate(Ident& ident, const std::string& call, int answer, const Rule& rule);
+  // Like validate(), for a call in which a synchronous id waits.
+  bool validate_waiting(const Known& ident, const std::string& call, int answer, const Rule& rule);
   bool may_wait(Ident& ident, const Rule& rule);
   static int errno_of(int result) { return result == 0 ? 0 : errno; }
 

@@ -23,7 +23,7 @@ class Driver {
   void take(const Input::Step& step) {
     Input body(step.body);
     switch (step.kind % kinds) {
-      case mailbox: return carry_out(body);
+      case mailbox: return execute_mailbox(body);
       case entry: {
         const auto slot = body.take<std::uint8_t>() % kSlots;
         return node_.host.put(queue_ + slot * sizeof(abi::CommandEntry), entry_of(body));
@@ -81,7 +81,7 @@ class Driver {
     return some;
   }
   // Every command that the device can read is completed.
-  void carry_out(Input& body) {
+  void execute_mailbox(Input& body) {
     recover();
     const auto bytes = body.take_span(abi::kMailboxBytes);
     std::memcpy(node_.host.at(input_), bytes.data(), bytes.size());

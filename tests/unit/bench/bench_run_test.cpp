@@ -190,9 +190,9 @@ constexpr const char* kWarming =
 TEST_F(BenchRun, WarmsUpUntilItIsSteady) {
   run(kWarming, "");
   const auto steady = flow_result(flow(), runner_->after().at).operations_per_second();
-  const auto judged = steadiness_of({prepared_->workload, prepared_->plan, *runner_, *system_}, 0);
-  EXPECT_EQ(judged.steady, true);
-  EXPECT_LE(*judged.reach, 0.05);
+  const auto validated = steadiness_of({prepared_->workload, prepared_->plan, *runner_, *system_}, 0);
+  EXPECT_EQ(validated.steady, true);
+  EXPECT_LE(*validated.reach, 0.05);
   EXPECT_EQ(runner_->interval(), runner_->warmup());  // the second half of the run
   EXPECT_EQ(flow().latency.count(), flow().operations);
   const auto chosen = runner_->warmup();
@@ -229,9 +229,9 @@ TEST_F(BenchRun, TooSlowToBeSteady) {
   run(kOneByOne + std::string("op = \"write\"\nsize = \"64 B\"\npace = 3000\n"), "limit = \"2048 us\"");
   EXPECT_EQ(runner_->interval(), 1024_us);
   EXPECT_EQ(flow().operations, 3u);
-  const auto judged = steadiness_of({prepared_->workload, prepared_->plan, *runner_, *system_}, 0);
-  EXPECT_EQ(judged.steady, std::nullopt);
-  EXPECT_EQ(judged.reach, std::nullopt);
+  const auto validated = steadiness_of({prepared_->workload, prepared_->plan, *runner_, *system_}, 0);
+  EXPECT_EQ(validated.steady, std::nullopt);
+  EXPECT_EQ(validated.reach, std::nullopt);
 }
 
 TEST_F(BenchRun, MixByWeight) {

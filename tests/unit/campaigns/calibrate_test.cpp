@@ -29,14 +29,14 @@ Check check_of(double low, double high, std::string argued = {}) {
 
 TEST(Calibrate, Verdicts) {
   const auto check = check_of(1, 2);
-  for (const double good : {1.05, 1.5, 1.95}) EXPECT_EQ(judge(check, good), Verdict::pass) << good;
-  for (const double near : {1.0, 1.049, 1.951, 2.0}) EXPECT_EQ(judge(check, near), Verdict::near_edge) << near;
+  for (const double good : {1.05, 1.5, 1.95}) EXPECT_EQ(verdict_on(check, good), Verdict::pass) << good;
+  for (const double near : {1.0, 1.049, 1.951, 2.0}) EXPECT_EQ(verdict_on(check, near), Verdict::near_edge) << near;
   for (const double bad : {0.999, 2.001}) {
-    EXPECT_EQ(judge(check, bad), Verdict::fail) << bad;
-    EXPECT_EQ(judge(check_of(1, 2, "docs"), bad), Verdict::argued) << bad;
+    EXPECT_EQ(verdict_on(check, bad), Verdict::fail) << bad;
+    EXPECT_EQ(verdict_on(check_of(1, 2, "docs"), bad), Verdict::argued) << bad;
   }
-  EXPECT_EQ(judge(check_of(15, kMuch), 15.5), Verdict::near_edge);
-  EXPECT_EQ(judge(check_of(15, kMuch), 32), Verdict::pass);
+  EXPECT_EQ(verdict_on(check_of(15, kMuch), 15.5), Verdict::near_edge);
+  EXPECT_EQ(verdict_on(check_of(15, kMuch), 32), Verdict::pass);
   EXPECT_TRUE(is_within(Verdict::near_edge));
   EXPECT_FALSE(is_within(Verdict::argued));
 }

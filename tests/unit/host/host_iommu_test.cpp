@@ -91,12 +91,12 @@ TEST_F(IommuTest, LooksLeaveNoTrace) {
   iommu_.mapping.subscribe([&](const IommuMapping& mapping) { mappings.push_back(mapping); });
   ASSERT_EQ(iommu_.pin(kMine, 0x1000, 0x100), 0);
   std::array<std::byte, 16> data{};
-  EXPECT_TRUE(iommu_.look(kMine, 0x1000, data));
-  EXPECT_FALSE(iommu_.look(kMine, 0x2000, data));
-  EXPECT_FALSE(iommu_.look(99, 0x1000, data));
-  EXPECT_FALSE(iommu_.look(kMine, ~0ull, data));
+  EXPECT_TRUE(iommu_.peek(kMine, 0x1000, data));
+  EXPECT_FALSE(iommu_.peek(kMine, 0x2000, data));
+  EXPECT_FALSE(iommu_.peek(99, 0x1000, data));
+  EXPECT_FALSE(iommu_.peek(kMine, ~0ull, data));
   ASSERT_EQ(iommu_.unpin(kMine, 0x1000, 0x100), 0);
-  EXPECT_FALSE(iommu_.look(kMine, 0x1000, data));
+  EXPECT_FALSE(iommu_.peek(kMine, 0x1000, data));
   EXPECT_EQ(iommu_.counters().reads, 0u);
   EXPECT_EQ(iommu_.counters().faults, 0u);
   EXPECT_TRUE(faults_.empty());

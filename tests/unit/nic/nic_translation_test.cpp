@@ -163,10 +163,10 @@ TEST(QpAttributes, ADrainsEventIsAskedForEachTime) {
   context.transport = roce::Transport::rc;
   context.sqd_notify = 1;  // requested for an earlier drain
   command.context.state = roce::QpState::sqd;
-  EXPECT_EQ(judge_modify(command, context, roce::QpState::rts, false, {}).context.sqd_notify, 0);
+  EXPECT_EQ(validate_modify(command, context, roce::QpState::rts, false, {}).context.sqd_notify, 0);
   command.attributes |= roce::attr::kSqdNotify;
   command.context.sqd_notify = 1;
-  const auto drains = judge_modify(command, context, roce::QpState::rts, false, {});
+  const auto drains = validate_modify(command, context, roce::QpState::rts, false, {});
   EXPECT_EQ(drains.refused, QpSyndrome::none);
   EXPECT_EQ(drains.context.sqd_notify, 1);
 }

@@ -27,7 +27,7 @@ class Host : public sc_core::sc_module {
  public:
   explicit Host(sc_core::sc_module_name name) : sc_module(name), memory(kMemoryBytes) {
     upstream.register_b_transport(this, &Host::serve);
-    upstream.register_transport_dbg(this, &Host::look);
+    upstream.register_transport_dbg(this, &Host::peek);
   }
   tlm_utils::simple_initiator_socket<Host> bar{"bar"};
   tlm_utils::simple_initiator_socket<Host> config{"config"};
@@ -84,7 +84,7 @@ class Host : public sc_core::sc_module {
 
  private:
   // Debug transport: reads memory without side effects.
-  unsigned look(tlm::tlm_generic_payload& request) {
+  unsigned peek(tlm::tlm_generic_payload& request) {
     const auto address = request.get_address();
     const auto length = request.get_data_length();
     const auto end = std::min(kMemoryBase + kMemoryBytes, refuse_from);

@@ -213,7 +213,7 @@ TEST_F(ReplayEnvironment, AChainOfAtomics) {
   EXPECT_EQ(run().differences(), 1u);
 }
 
-TEST_F(ReplayEnvironment, ADuplicateAtomicIsNotCarriedOutAgain) {
+TEST_F(ReplayEnvironment, ADuplicateAtomicIsNotExecutedAgain) {
   atomic(Opcode::fetch_add, 5, 10);
   original(5, 1, 100);
   atomic(Opcode::fetch_add, 5, 10);

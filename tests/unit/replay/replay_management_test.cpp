@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "sim/replay/cm/cm_fields.h"
-#include "sim/replay/cm/cm_judge.h"
+#include "sim/replay/cm/cm_validator.h"
 #include "tests/unit/cm/cm_pair.h"
 
 namespace rnicsim::sim::replay {
@@ -89,14 +89,14 @@ class Management : public testing::Test {
     pair.run_until(pair.now + 100 * kSecond);
   }
 
-  static Comparison judged(const CmTraffic& traffic, std::size_t side) {
-    return judge_management(traffic, Pair::gid(side));
+  static Comparison validated(const CmTraffic& traffic, std::size_t side) {
+    return validate_management(traffic, Pair::gid(side));
   }
   // The check finds no difference at either end.
   void expect_same() {
     for (std::size_t side = 0; side < 2; ++side) {
       const auto given = traffic(side);
-      const auto result = judged(given, side);
+      const auto result = validated(given, side);
       const auto sent = std::ranges::count(given.messages, true, &CmMessage::sent);
       for (const auto& difference : result.differences)
         ADD_FAILURE() << "h" << side << " message " << difference.frame << ": ours "
@@ -117,7 +117,7 @@ class Management : public testing::Test {
     return std::get<M>(of_kind<M>(traffic, sent).envelope.message);
   }
   static void expect_field(const CmTraffic& traffic, std::size_t side, const char* field) {
-    const auto result = judged(traffic, side);
+    const auto result = validated(traffic, side);
     ASSERT_EQ(result.differences.size(), 1u) << field;
     EXPECT_EQ(result.differences[0].subject, Subject::management);
     ASSERT_EQ(result.differences[0].fields.size(), 1u) << field;
@@ -222,7 +222,7 @@ TEST_F(Rejected, ByTheServer) {
   // Linux sends no own ID in this case.
   auto given = traffic(1);
   message<cm::ConnectReject>(given).local_id = 0;
-  const auto result = judged(given, 1);
+  const auto result = validated(given, 1);
   EXPECT_TRUE(result.differences.empty());
   EXPECT_EQ(used(result, Equivalence::reject_id), 1u);
 }
@@ -231,7 +231,7 @@ TEST_F(Rejected, ForAReasonThatDoesNotHold) {
   connect();
   auto given = traffic(1);
   message<cm::ConnectReject>(given).reason = cm::RejectReason::stale_connection;
-  const auto result = judged(given, 1);
+  const auto result = validated(given, 1);
   ASSERT_EQ(result.differences.size(), 1u);
   EXPECT_FALSE(result.differences[0].ours);
 }
@@ -251,7 +251,7 @@ TEST_F(Management, AnotherReasonOrSubjectThanTheRequestHas) {
   expect_field(given, 1, "private_data");
   given = traffic(1);
   message<cm::ConnectReject>(given).reason = cm::RejectReason::stale_connection;
-  EXPECT_EQ(judged(given, 1).differences.size(), 1u);
+  EXPECT_EQ(validated(given, 1).differences.size(), 1u);
 }
 
 TEST_F(Management, AStaleConnection) {
@@ -281,7 +281,7 @@ TEST_F(Busy, SaysSo) {
   std::erase_if(given.messages, [](const CmMessage& each) {
     return std::holds_alternative<cm::MessageReceiptAck>(each.envelope.message);
   });
-  EXPECT_TRUE(judged(given, 1).differences.empty());
+  EXPECT_TRUE(validated(given, 1).differences.empty());
 }
 
 // --- A wire with a fault for one kind of message.
@@ -399,7 +399,7 @@ TEST_F(Management, FieldsThatAHostIsFreeIn) {
   reply.target_ack_delay = 9;
   message<cm::DisconnectRequest>(given, false).remote_qpn ^= 0x100;  // names another QP of the peer
   message<cm::DisconnectReply>(given).private_data[0] = 1;
-  EXPECT_TRUE(judged(given, 1).differences.empty());
+  EXPECT_TRUE(validated(given, 1).differences.empty());
 }
 
 TEST_F(Management, FieldsOfAService) {
@@ -412,7 +412,7 @@ TEST_F(Management, FieldsOfAService) {
   expect_field(given, 1, "service_id");
   given = traffic(1);
   message<cm::ServiceIdReply>(given).status = cm::ServiceIdStatus::rejected;
-  auto result = judged(given, 1);
+  auto result = validated(given, 1);
   ASSERT_EQ(result.differences.size(), 1u);  // two fields: the refusal, and the QP number
   EXPECT_EQ(result.differences[0].fields.size(), 2u);
 }
@@ -424,7 +424,7 @@ TEST_F(Management, OneThatIsMissingOrSurplus) {
     auto given = traffic(side);
     std::erase_if(given.messages,
                   [&](const CmMessage& each) { return each.sent && cm::name_of(each.envelope.message) == kind; });
-    return judged(given, side).differences;
+    return validated(given, side).differences;
   };
   for (const auto& [side, kind] : {std::pair{0u, "RTU"}, {1u, "DREP"}, {1u, "SIDR_REP"}}) {
     const auto found = missing(side, kind);
@@ -441,23 +441,23 @@ TEST_F(Management, OneThatIsMissingOrSurplus) {
       auto given = traffic(side);
       if (!given.messages[i].sent) continue;
       given.messages.insert(given.messages.begin() + static_cast<std::ptrdiff_t>(i), given.messages[i]);
-      EXPECT_EQ(judged(given, side).differences.size(), 1u) << side << ' ' << i;
+      EXPECT_EQ(validated(given, side).differences.size(), 1u) << side << ' ' << i;
     }
 }
 
-TEST_F(Management, WhatTheCapturesEndLeavesOpenIsNotJudged) {
+TEST_F(Management, WhatTheCapturesEndLeavesOpenIsNotChecked) {
   connect();
   const auto begun = traffic(1);
   const auto& request = begun.messages.front();
   CmTraffic given{.messages = {request}, .odd = {}, .end = request.time + kSoon};
-  EXPECT_TRUE(judged(given, 1).differences.empty());
+  EXPECT_TRUE(validated(given, 1).differences.empty());
   given.end += kSecond;
-  EXPECT_EQ(judged(given, 1).differences.size(), 1u);
+  EXPECT_EQ(validated(given, 1).differences.size(), 1u);
   // The peer has received an answer.
   given = begun;
   std::erase_if(given.messages, &CmMessage::sent);
   given.end = given.messages.back().time;
-  EXPECT_EQ(judged(given, 1).differences.size(), 1u);
+  EXPECT_EQ(validated(given, 1).differences.size(), 1u);
 }
 
 // The port has not processed a message that its capture already holds.
@@ -474,11 +474,11 @@ TEST_F(Management, MessagesThatCrossInThePort) {
     ASSERT_LT(own - other, 0);
     std::swap(*own, *other);
     std::swap(own->time, other->time);
-    EXPECT_TRUE(judged(given, side).differences.empty()) << side;
+    EXPECT_TRUE(validated(given, side).differences.empty()) << side;
     // A second earlier: the port should have known the message.
     for (auto& message : given.messages)
       if (&message >= &*other) message.time += kSecond;
-    EXPECT_FALSE(judged(given, side).differences.empty()) << side;
+    EXPECT_FALSE(validated(given, side).differences.empty()) << side;
   }
 }
 
@@ -491,11 +491,11 @@ TEST_F(Management, OneThatIsSentAgainTooEarly) {
   auto given = traffic(0);
   // Linux computes a timeout that is a little shorter than the one in the message.
   given.messages.at(1).time -= Duration{Pair::kActive.ps / 1000 * 46};
-  EXPECT_TRUE(judged(given, 0).differences.empty());
+  EXPECT_TRUE(validated(given, 0).differences.empty());
   given = traffic(0);
   // A tenth shorter: no sender's timer.
   given.messages.at(1).time -= Duration{Pair::kActive.ps / 10};
-  const auto result = judged(given, 0);
+  const auto result = validated(given, 0);
   ASSERT_EQ(result.differences.size(), 1u);
   EXPECT_EQ(result.differences[0].subject, Subject::timer);
   EXPECT_EQ(result.differences[0].frame, 2u);
@@ -510,7 +510,7 @@ TEST_F(Management, OneThatIsNeverSentAgain) {
   given.messages.resize(1);
   given.messages.push_back({.frame = 9, .time = last, .sent = false, .peer = Pair::gid(1), .envelope = {}});
   given.messages.back().envelope.message = cm::ReadyToUse{.local_id = 5, .remote_id = 6};
-  const auto result = judged(given, 0);
+  const auto result = validated(given, 0);
   EXPECT_FALSE(result.differences.empty());
   EXPECT_EQ(used(result, Equivalence::sent_again), 1u);
 }
@@ -519,9 +519,9 @@ TEST_F(Management, WhatNoManagerCanReadIsADifferenceOfItsSenders) {
   connect_and_disconnect();
   auto given = traffic(1);
   given.odd = {{3, false, true, "noise"}, {4, true, false, "of another class"}};
-  EXPECT_TRUE(judged(given, 1).differences.empty());
+  EXPECT_TRUE(validated(given, 1).differences.empty());
   given.odd.push_back({4, true, true, "noise"});
-  const auto found = judged(given, 1).differences;
+  const auto found = validated(given, 1).differences;
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].frame, 4u);
   EXPECT_EQ(found[0].theirs, "noise");

@@ -38,7 +38,7 @@ class Responding : public testing::Test {
     if (info(opcode).has(header::kImmediate)) made.immediate = 1;
     return made;
   }
-  Verdict judge(const Headers& headers, std::uint32_t payload) {
+  Verdict validate(const Headers& headers, std::uint32_t payload) {
     offer_.access_granted.reset();
     offer_.receive_bytes = 1 << 20;
     offer_.receive = Offer::Receive::available;
@@ -55,8 +55,8 @@ class Responding : public testing::Test {
 
 TEST_F(Responding, PlacesWhatBelongsToTheWriteInProgress) {
   start(kSelective);
-  EXPECT_EQ(judge(headers(Opcode::write_first, 0, 0x1000, 4 * kMtu), kMtu).kind, Kind::place);
-  const auto kept = judge(headers(Opcode::write_middle, 2), kMtu);
+  EXPECT_EQ(validate(headers(Opcode::write_first, 0, 0x1000, 4 * kMtu), kMtu).kind, Kind::place);
+  const auto kept = validate(headers(Opcode::write_middle, 2), kMtu);
   EXPECT_EQ(kept.kind, Kind::keep);
   EXPECT_EQ(kept.range.address, 0x1000u + 2 * kMtu);
   EXPECT_EQ(kept.range.length, kMtu);
@@ -64,7 +64,7 @@ TEST_F(Responding, PlacesWhatBelongsToTheWriteInProgress) {
   EXPECT_EQ(kept.syndrome, Aeth::kSelectiveNak);
   EXPECT_EQ(kept.psn, Psn(1));
   EXPECT_EQ(kept.msn, 2u);
-  const auto filled = judge(headers(Opcode::write_middle, 1), kMtu);
+  const auto filled = validate(headers(Opcode::write_middle, 1), kMtu);
   EXPECT_EQ(filled.kind, Kind::place);
   EXPECT_EQ(filled.next_kept, Psn(2));
 }
@@ -72,36 +72,36 @@ TEST_F(Responding, PlacesWhatBelongsToTheWriteInProgress) {
 // A packet that does not fit the message is not placed: it will be refused at its turn.
 TEST_F(Responding, PlacesNothingThatDoesNotFit) {
   start(kSelective);
-  judge(headers(Opcode::write_first, 0, 0x1000, 4 * kMtu), kMtu);
+  validate(headers(Opcode::write_first, 0, 0x1000, 4 * kMtu), kMtu);
   // PSN 3 is the message's last packet, whose opcode must be WRITE last
-  EXPECT_EQ(judge(headers(Opcode::write_middle, 3), kMtu).range.length, 0u);
-  EXPECT_EQ(judge(headers(Opcode::write_middle, 9), kMtu).range.length, 0u);  // beyond the message
-  EXPECT_EQ(judge(headers(Opcode::send_middle, 2), kMtu).range.length, 0u);
+  EXPECT_EQ(validate(headers(Opcode::write_middle, 3), kMtu).range.length, 0u);
+  EXPECT_EQ(validate(headers(Opcode::write_middle, 9), kMtu).range.length, 0u);  // beyond the message
+  EXPECT_EQ(validate(headers(Opcode::send_middle, 2), kMtu).range.length, 0u);
 }
 
 TEST_F(Responding, PlacesNothingThatTheKeyRefuses) {
   start(kSelective);
   granted_ = false;
-  const auto first = judge(headers(Opcode::write_first, 1, 0x1000, 2 * kMtu), kMtu);
+  const auto first = validate(headers(Opcode::write_first, 1, 0x1000, 2 * kMtu), kMtu);
   EXPECT_EQ(first.kind, Kind::keep);
   EXPECT_EQ(first.range.length, 0u);
-  EXPECT_EQ(judge(headers(Opcode::write_last, 2), kMtu).range.length, 0u);
+  EXPECT_EQ(validate(headers(Opcode::write_last, 2), kMtu).range.length, 0u);
 }
 
 TEST_F(Responding, WithoutEarlyPlacingEverythingWaits) {
   auto recovery = kSelective;
   recovery.place_early = false;
   start(recovery);
-  judge(headers(Opcode::write_first, 0, 0x1000, 4 * kMtu), kMtu);
-  EXPECT_EQ(judge(headers(Opcode::write_middle, 2), kMtu).range.length, 0u);
-  EXPECT_EQ(judge(headers(Opcode::write_only, 4, 0x9000, 8), 8).range.length, 0u);
+  validate(headers(Opcode::write_first, 0, 0x1000, 4 * kMtu), kMtu);
+  EXPECT_EQ(validate(headers(Opcode::write_middle, 2), kMtu).range.length, 0u);
+  EXPECT_EQ(validate(headers(Opcode::write_only, 4, 0x9000, 8), 8).range.length, 0u);
 }
 
 TEST_F(Responding, KeepsAsMuchAsTheWindowSays) {
   start(kKeeping);
-  EXPECT_EQ(judge(headers(Opcode::write_only, 64, 0x1000, 8), 8).kind, Kind::keep);
-  EXPECT_EQ(judge(headers(Opcode::write_only, 65, 0x1000, 8), 8).kind, Kind::drop);
-  const auto twice = judge(headers(Opcode::write_only, 64, 0x1000, 8), 8);
+  EXPECT_EQ(validate(headers(Opcode::write_only, 64, 0x1000, 8), 8).kind, Kind::keep);
+  EXPECT_EQ(validate(headers(Opcode::write_only, 65, 0x1000, 8), 8).kind, Kind::drop);
+  const auto twice = validate(headers(Opcode::write_only, 64, 0x1000, 8), 8);
   EXPECT_EQ(twice.kind, Kind::drop);
   EXPECT_TRUE(twice.duplicate);
 }
@@ -110,41 +110,41 @@ TEST_F(Responding, KeepsAsMuchAsTheWindowSays) {
 TEST_F(Responding, SaysThatThereIsNoRoomToKeep) {
   start(kSelective);
   offer_.may_keep = false;
-  const auto lost = judge(headers(Opcode::send_only, 1), 8);
+  const auto lost = validate(headers(Opcode::send_only, 1), 8);
   EXPECT_EQ(lost.kind, Kind::reject);
   EXPECT_EQ(lost.syndrome, Aeth::kSequenceError);
   EXPECT_EQ(lost.psn, Psn(0));
-  EXPECT_EQ(judge(headers(Opcode::send_only, 2), 8).kind, Kind::drop);
+  EXPECT_EQ(validate(headers(Opcode::send_only, 2), 8).kind, Kind::drop);
 }
 
 TEST_F(Responding, NoNakUpToTheGap) {
   auto recovery = kKeeping;
   recovery.nak_gap = 3;
   start(recovery);
-  EXPECT_FALSE(judge(headers(Opcode::send_only, 3), 8).tells_of_gap);
-  const auto told = judge(headers(Opcode::send_only, 4), 8);
+  EXPECT_FALSE(validate(headers(Opcode::send_only, 3), 8).tells_of_gap);
+  const auto told = validate(headers(Opcode::send_only, 4), 8);
   EXPECT_TRUE(told.tells_of_gap);
   EXPECT_EQ(told.syndrome, Aeth::kSequenceError);
-  EXPECT_FALSE(judge(headers(Opcode::send_only, 5), 8).tells_of_gap);  // one NAK per gap
+  EXPECT_FALSE(validate(headers(Opcode::send_only, 5), 8).tells_of_gap);  // one NAK per gap
 }
 
 // A READ takes the PSNs of its response: kept packets with these PSNs are discarded.
 TEST_F(Responding, AReadThatJumpsOverKeptPacketsTellsWhereItGoesOn) {
   start(kKeeping);
-  for (std::uint32_t psn = 1; psn <= 60; ++psn) judge(headers(Opcode::send_only, psn), 8);
-  const auto read = judge(headers(Opcode::read_request, 0, 0x1000, 100 * kMtu), 0);
+  for (std::uint32_t psn = 1; psn <= 60; ++psn) validate(headers(Opcode::send_only, psn), 8);
+  const auto read = validate(headers(Opcode::read_request, 0, 0x1000, 100 * kMtu), 0);
   EXPECT_EQ(read.kind, Kind::read);
   EXPECT_EQ(read.next_kept, Psn(100));
 }
 
 TEST_F(Responding, GoBack0BeginsTheMessageOnceMore) {
   start(kGoBack0);
-  EXPECT_TRUE(judge(headers(Opcode::send_first, 0), kMtu).begins_receive);
-  judge(headers(Opcode::send_middle, 1), kMtu);
-  const auto gap = judge(headers(Opcode::send_middle, 3), kMtu);
+  EXPECT_TRUE(validate(headers(Opcode::send_first, 0), kMtu).begins_receive);
+  validate(headers(Opcode::send_middle, 1), kMtu);
+  const auto gap = validate(headers(Opcode::send_middle, 3), kMtu);
   EXPECT_EQ(gap.syndrome, Aeth::kSequenceError);
   EXPECT_EQ(gap.psn, Psn(0));
-  const auto again = judge(headers(Opcode::send_first, 0), kMtu);
+  const auto again = validate(headers(Opcode::send_first, 0), kMtu);
   EXPECT_EQ(again.kind, Kind::place);
   EXPECT_EQ(again.offset, 0u);
   EXPECT_FALSE(again.begins_receive);
@@ -154,9 +154,9 @@ TEST_F(Responding, GoBack0BeginsTheMessageOnceMore) {
 TEST_F(Responding, GoBack0RefusesAnotherMessageInItsPlace) {
   for (const auto opcode : {Opcode::write_only_imm, Opcode::write_first, Opcode::send_only}) {
     start(kGoBack0);
-    judge(headers(Opcode::send_first, 0), kMtu);
-    judge(headers(Opcode::send_middle, 2), kMtu);  // a gap
-    const auto other = judge(headers(opcode, 0, 0x1000, kMtu), kMtu);
+    validate(headers(Opcode::send_first, 0), kMtu);
+    validate(headers(Opcode::send_middle, 2), kMtu);  // a gap
+    const auto other = validate(headers(opcode, 0, 0x1000, kMtu), kMtu);
     EXPECT_EQ(other.kind, Kind::reject) << info(opcode).name;
     EXPECT_TRUE(other.fatal);
     EXPECT_FALSE(other.begins_receive);

@@ -56,7 +56,9 @@ class AnswerSideTest : public ::testing::Test, private CoreActions {
   std::optional<bool> known_{};  // access that is known at once: granted or not
 
  private:
-  void tell(const std::string& what, OwedId owed) { done_.push_back(what + " " + std::to_string(owed)); }
+  void tell(const std::string& what, AnswerId pending_answer) {
+    done_.push_back(what + " " + std::to_string(pending_answer));
+  }
   void begin_step() override {}
   void end_step() override {}
   void moved(Slot, bool) override {}
@@ -69,19 +71,19 @@ class AnswerSideTest : public ::testing::Test, private CoreActions {
   void arm(Slot, Timer, std::uint8_t, bool) override {}
   void cancel(Slot, Timer) override {}
   std::optional<bool> granted(Slot, const Verdict&) override { return known_; }
-  void judged(Slot, const Verdict& verdict) override {
+  void validated(Slot, const Verdict& verdict) override {
     using Kind = Verdict::Kind;
     if (verdict.kind == Kind::busy) done_.push_back("busy");
     if (verdict.kind == Kind::wants_access) done_.push_back("wants access");
     if (verdict.kind == Kind::reject) done_.push_back("rejected");
   }
-  void carry_out(Slot, OwedId owed, Psn psn, const AtomicEth&, bool, std::uint32_t) override {
-    EXPECT_EQ(distance(kFirst, psn), static_cast<std::int32_t>(owed));
-    tell("atomic", owed);
+  void start_atomic(Slot, AnswerId pending_answer, Psn psn, const AtomicEth&, bool, std::uint32_t) override {
+    EXPECT_EQ(distance(kFirst, psn), static_cast<std::int32_t>(pending_answer));
+    tell("atomic", pending_answer);
   }
-  void invalidate(Slot, OwedId owed, Rkey) override { tell("invalidate", owed); }
-  void receive_completed(Slot, OwedId owed) override { tell("receive", owed); }
-  void placement_failed(Slot, const PlacementFailure& failure) override { tell("failed", failure.owed); }
+  void invalidate(Slot, AnswerId pending_answer, Rkey) override { tell("invalidate", pending_answer); }
+  void receive_completed(Slot, AnswerId pending_answer) override { tell("receive", pending_answer); }
+  void placement_failed(Slot, const PlacementFailure& failure) override { tell("failed", failure.pending_answer); }
   void told(Slot, const CoreState&) override {}
 
   std::vector<std::string> done_;
@@ -145,7 +147,7 @@ TEST_F(AnswerSideTest, AnAtomicIsBehindTheWritesBeforeItAndBeforeThoseBehind) {
   side_.placed(0, MemoryResult::ok);
   EXPECT_EQ(take(), Done{"atomic 1"});
   EXPECT_EQ(answer(), "ACK 0");
-  side_.carried_out(1, MemoryResult::ok, 17);
+  side_.atomic_executed(1, MemoryResult::ok, 17);
   request(Opcode::write_only, 100);
   EXPECT_EQ(take(), Done{});
   EXPECT_EQ(answer(), "ATOMIC 1");

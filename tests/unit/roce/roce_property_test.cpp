@@ -211,17 +211,17 @@ class Pair {
   }
 
   void serve(const Wire& wire) {
-    for (auto next = judge(wire, false); next;) {
+    for (auto next = validate(wire, false); next;) {
       std::erase_if(kept_, [&](const Wire& kept) { return before(psn_of(kept), *next); });
       if (kept_.empty() || psn_of(kept_.front()) != *next) return;
       const auto kept = kept_.front();
       kept_.erase(kept_.begin());
-      next = judge(kept, true);
+      next = validate(kept, true);
     }
   }
   static Psn psn_of(const Wire& wire) { return wire.headers.bth.psn; }
   // Returns the PSN of a kept packet if it is the next.
-  std::optional<Psn> judge(const Wire& wire, bool was_kept) {
+  std::optional<Psn> validate(const Wire& wire, bool was_kept) {
     Offer offer{.may_keep = !random_.percent(trouble_.not_kept), .receive_bytes = 1 << 20};
     auto verdict = responder_.receive(wire.headers, wire.payload.size(), offer);
     while (verdict.kind == Verdict::Kind::wants_receive || verdict.kind == Verdict::Kind::wants_access) {

@@ -71,7 +71,7 @@ class Connection {
       collect();
     }
   }
-  Verdict judge(const Wire& wire) {
+  Verdict validate(const Wire& wire) {
     Offer offer{.receive_bytes = receive_bytes};
     for (;;) {
       const auto verdict = responder.receive(wire.headers, wire.payload, offer);
@@ -85,7 +85,7 @@ class Connection {
     }
   }
   void serve(const Wire& wire) {
-    const auto verdict = judge(wire);
+    const auto verdict = validate(wire);
     if (verdict.kind == Verdict::Kind::place) {
       EXPECT_EQ(verdict.offset, placed_);
       placed_ += wire.payload;
@@ -210,16 +210,16 @@ TEST(Responder, SilentBehindAnRnrNak) {
   std::vector<RequestPacket> packets;
   while (auto packet = c.requester.next_packet()) packets.push_back(*packet);
   ASSERT_EQ(packets.size(), 4u);
-  const auto judged = [&](std::size_t i) { return c.judge({packets[i].headers, packets[i].payload}).kind; };
-  EXPECT_EQ(judged(0), Verdict::Kind::reject);
+  const auto validated = [&](std::size_t i) { return c.validate({packets[i].headers, packets[i].payload}).kind; };
+  EXPECT_EQ(validated(0), Verdict::Kind::reject);
   for (int round = 0; round < 2; ++round)
-    for (const std::size_t i : {1u, 2u, 3u}) EXPECT_EQ(judged(i), Verdict::Kind::drop) << i;
-  EXPECT_EQ(judged(0), Verdict::Kind::reject);  // refused again: there is still no receive
-  EXPECT_EQ(judged(1), Verdict::Kind::drop);
+    for (const std::size_t i : {1u, 2u, 3u}) EXPECT_EQ(validated(i), Verdict::Kind::drop) << i;
+  EXPECT_EQ(validated(0), Verdict::Kind::reject);  // refused again: there is still no receive
+  EXPECT_EQ(validated(1), Verdict::Kind::drop);
   c.receive_posted = true;
-  for (const std::size_t i : {0u, 1u}) EXPECT_EQ(judged(i), Verdict::Kind::place) << i;
+  for (const std::size_t i : {0u, 1u}) EXPECT_EQ(validated(i), Verdict::Kind::place) << i;
   // From now on a gap is reported.
-  EXPECT_EQ(judged(3), Verdict::Kind::reject);
+  EXPECT_EQ(validated(3), Verdict::Kind::reject);
 }
 
 TEST(Requester, AsksForAnAnswerAtTheEndAndEvery256Packets) {
@@ -269,7 +269,7 @@ TEST(Responder, RefusesWhatTheSpecificationRefuses) {
     headers.bth.opcode = opcode;
     headers.bth.psn = c.responder.expected_psn();
     if (info(opcode).has(header::kReth)) headers.reth = Reth{0x1000, {5}, length};
-    return c.judge({headers, payload});
+    return c.validate({headers, payload});
   };
   const auto nothing = [](Connection&) {};
   EXPECT_EQ(verdict(Opcode::send_middle, 256, 0, nothing).syndrome, Aeth::kInvalidRequest);
@@ -293,7 +293,7 @@ TEST(Responder, RefusesWhatTheSpecificationRefuses) {
 TEST(Responder, AnAtomicOfTheLastRoundIsNotAnswered) {
   Responder responder;
   responder.start({.mtu = 256, .access = kRights | remote_access::kAtomic, .max_dest_rd_atomic = 2}, Psn(7));
-  const auto judge = [&](Opcode opcode, Psn psn, std::uint32_t length = 0) {
+  const auto validate = [&](Opcode opcode, Psn psn, std::uint32_t length = 0) {
     Headers headers;
     headers.bth.opcode = opcode;
     headers.bth.psn = psn;
@@ -302,16 +302,16 @@ TEST(Responder, AnAtomicOfTheLastRoundIsNotAnswered) {
     return responder.receive(headers, 0, {.access_granted = true});
   };
   constexpr std::uint32_t kMostPackets = (1u << 23) - 1;
-  ASSERT_EQ(judge(Opcode::fetch_add, Psn(7)).kind, Verdict::Kind::atomic);
+  ASSERT_EQ(validate(Opcode::fetch_add, Psn(7)).kind, Verdict::Kind::atomic);
   responder.atomic_done(Psn(7), 111);
   for (const auto packets : {kMostPackets, kMostPackets, 1u})
-    ASSERT_EQ(judge(Opcode::read_request, responder.expected_psn(), packets * 256).kind, Verdict::Kind::read);
+    ASSERT_EQ(validate(Opcode::read_request, responder.expected_psn(), packets * 256).kind, Verdict::Kind::read);
   ASSERT_EQ(responder.expected_psn(), Psn(7));
-  ASSERT_EQ(judge(Opcode::fetch_add, Psn(7)).kind, Verdict::Kind::atomic);
-  EXPECT_EQ(judge(Opcode::fetch_add, Psn(7)).kind, Verdict::Kind::drop) << "it is not carried out yet";
+  ASSERT_EQ(validate(Opcode::fetch_add, Psn(7)).kind, Verdict::Kind::atomic);
+  EXPECT_EQ(validate(Opcode::fetch_add, Psn(7)).kind, Verdict::Kind::drop) << "it is not carried out yet";
   responder.atomic_done(Psn(7), 222);
-  ASSERT_EQ(judge(Opcode::fetch_add, Psn(8)).kind, Verdict::Kind::atomic);
-  const auto again = judge(Opcode::fetch_add, Psn(7));
+  ASSERT_EQ(validate(Opcode::fetch_add, Psn(8)).kind, Verdict::Kind::atomic);
+  const auto again = validate(Opcode::fetch_add, Psn(7));
   EXPECT_EQ(again.kind, Verdict::Kind::replay);
   EXPECT_EQ(again.original, 222u);
 }

@@ -19,8 +19,8 @@ using Kind = Verdict::Kind;
 constexpr std::uint32_t kMtu = 256;
 
 template <class Responder>
-Verdict judge(Responder& responder, const Headers& headers, std::uint32_t payload, std::uint64_t receive_bytes,
-              bool posted, bool granted = true) {
+Verdict validate(Responder& responder, const Headers& headers, std::uint32_t payload, std::uint64_t receive_bytes,
+                 bool posted, bool granted = true) {
   Offer offer{.receive_bytes = receive_bytes};
   for (;;) {
     const auto verdict = responder.receive(headers, payload, offer);
@@ -48,7 +48,7 @@ struct UcTest : ::testing::Test {
     return packets;
   }
   Verdict take(const RequestPacket& packet, std::uint64_t receive_bytes = 1 << 20, bool posted = true) {
-    return judge(responder, packet.headers, packet.payload, receive_bytes, posted);
+    return validate(responder, packet.headers, packet.payload, receive_bytes, posted);
   }
 
   SendWindow window;
@@ -161,7 +161,7 @@ TEST_F(UdTest, ADatagramNamesItsSenderAndItsReceiver) {
   EXPECT_EQ(packet.headers.bth.opcode, Opcode::ud_send_only_imm);
   EXPECT_EQ(packet.headers.bth.destination, Qpn{0x42});
   EXPECT_EQ(packet.headers.deth.value(), (Deth{0x1234, {7}}));
-  const auto verdict = judge(responder, packet.headers, packet.payload, kGrhBytes + 100, true);
+  const auto verdict = validate(responder, packet.headers, packet.payload, kGrhBytes + 100, true);
   EXPECT_EQ(verdict.kind, Kind::place);
   EXPECT_EQ(verdict.message_bytes, kGrhBytes + 100);
   EXPECT_EQ(packet.headers.immediate, 0x99u);
@@ -170,7 +170,7 @@ TEST_F(UdTest, ADatagramNamesItsSenderAndItsReceiver) {
 TEST_F(UdTest, WhatDoesNotFitIsDropped) {
   const auto packet = datagram(100);
   const auto cause = [&](const RequestPacket& given, std::uint64_t bytes, bool posted) {
-    const auto verdict = judge(responder, given.headers, given.payload, bytes, posted);
+    const auto verdict = validate(responder, given.headers, given.payload, bytes, posted);
     EXPECT_EQ(verdict.kind, Kind::drop);
     return verdict.cause;
   };

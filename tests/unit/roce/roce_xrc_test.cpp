@@ -49,7 +49,7 @@ class Xrc : public ::testing::Test {
     return all;
   }
   // Gives a responder a packet, and everything that it asks for.
-  Verdict judge(const RequestPacket& packet) {
+  Verdict validate(const RequestPacket& packet) {
     wanted_queue = wanted_receive = false;
     Offer offer{.domain = kDomain, .receive_bytes = 1 << 20};
     for (;;) {
@@ -159,26 +159,26 @@ TEST_F(Xrc, EachPacketOfARequestNamesItsQueue) {
 
 TEST_F(Xrc, WhatTakesAReceiveHearsOfTheQueueWithIt) {
   for (const auto& packet : packets(SendOperation::send, 600)) {
-    const auto verdict = judge(packet);
+    const auto verdict = validate(packet);
     EXPECT_EQ(verdict.kind, Verdict::Kind::place);
     EXPECT_FALSE(wanted_queue);
     EXPECT_EQ(wanted_receive, packet.offset == 0);
   }
-  EXPECT_TRUE(judge(packets(SendOperation::write, 8, kSrqn, 1).front()).completes_receive);
+  EXPECT_TRUE(validate(packets(SendOperation::write, 8, kSrqn, 1).front()).completes_receive);
   EXPECT_TRUE(wanted_receive);
   EXPECT_FALSE(wanted_queue);
 }
 
 TEST_F(Xrc, WhatTakesNoneAsksForTheQueue) {
-  EXPECT_EQ(judge(packets(SendOperation::write, 8).front()).kind, Verdict::Kind::place);
+  EXPECT_EQ(validate(packets(SendOperation::write, 8).front()).kind, Verdict::Kind::place);
   EXPECT_TRUE(wanted_queue);
-  EXPECT_EQ(judge(packets(SendOperation::write, 0).front()).kind, Verdict::Kind::place);
+  EXPECT_EQ(validate(packets(SendOperation::write, 0).front()).kind, Verdict::Kind::place);
   EXPECT_TRUE(wanted_queue) << "with nothing to write, too";
-  const auto read = judge(packets(SendOperation::read, 300).front());
+  const auto read = validate(packets(SendOperation::read, 300).front());
   EXPECT_EQ(read.kind, Verdict::Kind::read);
   EXPECT_TRUE(wanted_queue);
   EXPECT_EQ(read.domain, kDomain);
-  const auto atomic = judge(packets(SendOperation::fetch_add, 8).front());
+  const auto atomic = validate(packets(SendOperation::fetch_add, 8).front());
   EXPECT_EQ(atomic.kind, Verdict::Kind::atomic);
   EXPECT_EQ(atomic.domain, kDomain);
   EXPECT_FALSE(wanted_receive);
@@ -190,47 +190,47 @@ TEST_F(Xrc, AQueueThatIsNoneOfTheDomain) {
        {SendOperation::send, SendOperation::write, SendOperation::read, SendOperation::fetch_add}) {
     const auto packet = packets(operation, 8).front();
     expect_from(packet.headers.bth.psn);
-    expect_invalid(judge(packet));
+    expect_invalid(validate(packet));
   }
 }
 
 TEST_F(Xrc, AMessageGoesToOneQueue) {
   auto sent = packets(SendOperation::send, 600);
-  EXPECT_EQ(judge(sent[0]).kind, Verdict::Kind::place);
+  EXPECT_EQ(validate(sent[0]).kind, Verdict::Kind::place);
   sent[1].headers.xrc_srqn = kSrqn + 1;
-  expect_invalid(judge(sent[1]));
+  expect_invalid(validate(sent[1]));
 }
 
 TEST_F(Xrc, AWriteWithImmediateToo) {
   auto sent = packets(SendOperation::write, 300, kSrqn, 1);
-  EXPECT_EQ(judge(sent[0]).kind, Verdict::Kind::place);
+  EXPECT_EQ(validate(sent[0]).kind, Verdict::Kind::place);
   EXPECT_TRUE(wanted_queue);
   sent[1].headers.xrc_srqn = kSrqn + 1;
-  expect_invalid(judge(sent[1]));
+  expect_invalid(validate(sent[1]));
   EXPECT_FALSE(wanted_receive) << "of neither queue";
 }
 
 TEST_F(Xrc, RcPacketsAreNoneOfIts) {
   auto packet = packets(SendOperation::send, 8).front();
   packet.headers.bth.opcode = Opcode::send_only;
-  expect_invalid(judge(packet));
+  expect_invalid(validate(packet));
 }
 
 TEST_F(Xrc, Duplicates) {
   const auto sent = packets(SendOperation::send, 8);
   const auto read = packets(SendOperation::read, 300);
-  judge(sent.front());
-  judge(read.front());
-  const auto again = judge(sent.front());
+  validate(sent.front());
+  validate(read.front());
+  const auto again = validate(sent.front());
   EXPECT_EQ(again.kind, Verdict::Kind::acknowledge);
   EXPECT_FALSE(wanted_queue);
-  const auto reread = judge(read.front());
+  const auto reread = validate(read.front());
   EXPECT_EQ(reread.kind, Verdict::Kind::read);
   EXPECT_TRUE(reread.duplicate);
   EXPECT_TRUE(wanted_queue);
   EXPECT_EQ(reread.domain, kDomain);
   queue = Offer::Queue::refused;
-  EXPECT_EQ(judge(read.front()).kind, Verdict::Kind::drop) << "the queue went meanwhile";
+  EXPECT_EQ(validate(read.front()).kind, Verdict::Kind::drop) << "the queue went meanwhile";
 }
 
 TEST_F(Xrc, AnswersComplete) {

@@ -141,7 +141,7 @@ static int wait_for_answer(struct rnic_device *dev, u32 slot)
 	return rnic_dead(dev) && s->status != RNICSIM_COMMAND_STATUS_OK ? -EIO : 0;
 }
 
-static int carry_out(struct rnic_device *dev, u32 slot, const void *in, size_t in_bytes, void *out,
+static int run_command(struct rnic_device *dev, u32 slot, const void *in, size_t in_bytes, void *out,
 		     size_t out_bytes)
 {
 	const struct rnicsim_command_header *header = in;
@@ -183,7 +183,7 @@ int rnic_execute(struct rnic_device *dev, void *in, size_t in_bytes, void *out, 
 	if (rnic_dead(dev))
 		error = -EIO;
 	else
-		error = carry_out(dev, slot, in, in_bytes, out, out_bytes);
+		error = run_command(dev, slot, in, in_bytes, out, out_bytes);
 	/* After a death the device has no DMA: the slot is safe. */
 	give_back_slot(&dev->commands, slot);
 	return error;

@@ -17,36 +17,36 @@ constexpr std::uint64_t kPieceState = 80;  // bytes that each piece counts in re
 }  // namespace
 
 void EngineShell::payload_placed(Qp& qp, std::uint64_t argument, AccessResult result) {
-  const auto at = OwedAt::of(argument);
+  const auto at = AnswerAt::of(argument);
   if (result == AccessResult::ok) tell_placed(qp, at);
-  const auto cqe = std::ranges::find(qp.cqes, at.owed, &Qp::OwedCqe::owed);
+  const auto cqe = std::ranges::find(qp.cqes, at.pending_answer, &Qp::PendingCqe::pending_answer);
   if (cqe != qp.cqes.end()) cqe->write.behind_payload = true;
-  core_->placed(qp.slot, at.owed, memory_result(result));
+  core_->placed(qp.slot, at.pending_answer, memory_result(result));
   qp.waits = false;
 }
 
-void EngineShell::tell_placed(const Qp& qp, const OwedAt& at) const {
+void EngineShell::tell_placed(const Qp& qp, const AnswerAt& at) const {
   if (!trace_.request_placed || qp.state == roce::QpState::error) return;
-  const auto cqe = std::ranges::find(qp.cqes, at.owed, &Qp::OwedCqe::owed);
+  const auto cqe = std::ranges::find(qp.cqes, at.pending_answer, &Qp::PendingCqe::pending_answer);
   const bool completes = cqe != qp.cqes.end();
   trace_.request_placed({qp.qpn, at.psn, completes ? std::optional(cqe->receive_index) : std::nullopt});
 }
 
-void EngineShell::carry_out(roce::Slot slot, roce::OwedId owed, roce::Psn psn, const roce::AtomicEth& operation,
-                            bool is_swap, std::uint32_t domain) {
+void EngineShell::start_atomic(roce::Slot slot, roce::AnswerId pending_answer, roce::Psn psn,
+                               const roce::AtomicEth& operation, bool is_swap, std::uint32_t domain) {
   auto& qp = of(slot);
-  out_.atomic({issue(qp, Purpose::atomic, OwedAt{owed, psn}.argument()), qp.qpn,
+  out_.atomic({issue(qp, Purpose::atomic, AnswerAt{pending_answer, psn}.argument()), qp.qpn,
                qp.of_domain() ? domain : qp.context.pd, is_swap, operation});
 }
 
-void EngineShell::invalidate(roce::Slot slot, roce::OwedId owed, roce::Rkey key) {
+void EngineShell::invalidate(roce::Slot slot, roce::AnswerId pending_answer, roce::Rkey key) {
   auto& qp = of(slot);
-  out_.invalidate({issue(qp, Purpose::remote_invalidate, owed), qp.qpn, qp.context.pd, key.value});
+  out_.invalidate({issue(qp, Purpose::remote_invalidate, pending_answer), qp.qpn, qp.context.pd, key.value});
 }
 
-void EngineShell::receive_completed(roce::Slot slot, roce::OwedId owed) {
+void EngineShell::receive_completed(roce::Slot slot, roce::AnswerId pending_answer) {
   auto& qp = of(slot);
-  if (qp.cqes.empty() || qp.cqes.front().owed != owed) return;
+  if (qp.cqes.empty() || qp.cqes.front().pending_answer != pending_answer) return;
   auto write = std::move(qp.cqes.front().write);
   qp.cqes.pop_front();
   if (write.cqe.syndrome != roce::Status::success) count_receive_error(write.cqe.syndrome);
@@ -55,20 +55,21 @@ void EngineShell::receive_completed(roce::Slot slot, roce::OwedId owed) {
 
 // A key that cannot be invalidated is an error of the responder's program. The receive completes with the error; the
 // requester gets no answer.
-void EngineShell::key_invalidated(Qp& qp, roce::OwedId owed, AccessResult result) {
+void EngineShell::key_invalidated(Qp& qp, roce::AnswerId pending_answer, AccessResult result) {
   if (result == AccessResult::ok) {
-    core_->invalidated(qp.slot, owed);
+    core_->invalidated(qp.slot, pending_answer);
     qp.waits = false;
     return pump_inbound(qp);
   }
-  fail_receive(qp, owed, roce::Status::remote_invalid_request_error);
+  fail_receive(qp, pending_answer, roce::Status::remote_invalid_request_error);
   fail(qp);
 }
 
 // Completes one receive with an error: its message's last packet may have come, or not.
-void EngineShell::fail_receive(Qp& qp, roce::OwedId owed, roce::Status status) {
+void EngineShell::fail_receive(Qp& qp, roce::AnswerId pending_answer, roce::Status status) {
   auto& ring = qp.receive_ring;
-  const auto cqe = std::ranges::find_if(qp.cqes, [owed](const Qp::OwedCqe& one) { return one.owed >= owed; });
+  const auto cqe = std::ranges::find_if(
+      qp.cqes, [pending_answer](const Qp::PendingCqe& one) { return one.pending_answer >= pending_answer; });
   if (cqe == qp.cqes.end() && !ring.filling()) return;
   const bool whole = cqe != qp.cqes.end();
   auto write = whole ? receive_error(qp, *cqe, status) : receive_error(qp, ring.filling()->index, status);
@@ -86,9 +87,9 @@ void EngineShell::count_receive_error(roce::Status status) {
 void EngineShell::placement_failed(roce::Slot slot, const roce::PlacementFailure& failure) {
   auto& qp = of(slot);
   const bool completes = failure.to_receive || failure.completes_receive;
-  qp.deaf |= qp.reliable();
+  qp.drops_requests |= qp.reliable();
   if (completes) {
-    fail_receive(qp, failure.owed,
+    fail_receive(qp, failure.pending_answer,
                  failure.to_receive ? roce::Status::local_protection_error : roce::Status::local_access_error);
     if (!qp.reliable()) fail(qp);
   } else if (qp.reliable()) {
@@ -175,7 +176,7 @@ void EngineShell::answer_gathered(Qp& qp, std::uint64_t argument, DmaDone& done)
   const auto dropped = drop(qp.answers, sequence);
   if (qp.state == roce::QpState::error) return move_nak(qp, last, psn);
   const auto result = memory_result(done.result);
-  qp.deaf = true;
+  qp.drops_requests = true;
   qp.fatal_event = result == roce::MemoryResult::unreachable ? EventType::qp_fatal : EventType::qp_access_error;
   core_->answer_unreadable(qp.slot, psn, result, dropped);
 }
@@ -201,10 +202,10 @@ CqeWrite EngineShell::receive_error(const Qp& qp, std::uint16_t index, roce::Sta
 
 // The error replaces the pending completion. A domain's QP may complete to another queue than the one of its last
 // receive.
-CqeWrite EngineShell::receive_error(const Qp& qp, const Qp::OwedCqe& owed, roce::Status status) const {
-  if (!qp.of_domain()) return receive_error(qp, owed.receive_index, status);
-  auto write = receive_error_cqe(qp.qpn, owed.write.cqn, owed.receive_index, status);
-  name_queue(write, owed.write.cqe.source_qpn, owed.write.life);
+CqeWrite EngineShell::receive_error(const Qp& qp, const Qp::PendingCqe& pending_answer, roce::Status status) const {
+  if (!qp.of_domain()) return receive_error(qp, pending_answer.receive_index, status);
+  auto write = receive_error_cqe(qp.qpn, pending_answer.write.cqn, pending_answer.receive_index, status);
+  name_queue(write, pending_answer.write.cqe.source_qpn, pending_answer.write.life);
   return write;
 }
 

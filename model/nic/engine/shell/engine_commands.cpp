@@ -20,7 +20,7 @@ void EngineShell::execute(const QpCommand& command) {
     if (qp->state == QpState::sqd) return ask(*qp, {Ask::modify, command});
     return modify(*qp, command, false);
   }
-  const auto slot = rebirth(*qp).slot;
+  const auto slot = restart_qp(*qp).slot;
   core_->close(slot);
   slots_[slot] = nullptr;
   qps_.erase(command.qpn.value);
@@ -53,7 +53,7 @@ void EngineShell::create(const QpCommand& command) {
 
 void EngineShell::modify(Qp& qp, const QpCommand& command, bool draining) {
   const auto from = qp.state;
-  const auto [refused, to, context] = judge_modify(command, qp.context, from, draining, limits_);
+  const auto [refused, to, context] = validate_modify(command, qp.context, from, draining, limits_);
   if (refused == QpSyndrome::none) {
     set_context(qp, context);
     if (command.attributes & roce::attr::kRateLimit) qp.pacer.reset();
@@ -64,7 +64,7 @@ void EngineShell::modify(Qp& qp, const QpCommand& command, bool draining) {
 }
 
 void EngineShell::enter(Qp& qp, QpState from, QpState to) {
-  if (to == QpState::reset) return void(rebirth(qp));
+  if (to == QpState::reset) return void(restart_qp(qp));
   if (to == QpState::error) return fail(qp);
   set_state(qp, to);
   if (to == QpState::init) return;
@@ -79,7 +79,7 @@ void EngineShell::enter(Qp& qp, QpState from, QpState to) {
 }
 
 // Resets the QP: everything under way is void, because answers to its tags find another epoch.
-Qp& EngineShell::rebirth(Qp& qp) {
+Qp& EngineShell::restart_qp(Qp& qp) {
   if (qp.has_srq()) give_back_all(qp);
   drop(qp.requests);
   drop(qp.answers);
@@ -88,10 +88,10 @@ Qp& EngineShell::rebirth(Qp& qp) {
   auto next = std::make_unique<Qp>(qp.qpn, qp.transport, ++births_, qp.slot, limits_);
   set_context(*next, qp.context);
   const auto number = qp.qpn.value;
-  auto& reborn = qps_.put(number, std::move(next));
-  slots_[reborn.slot] = &reborn;
-  if (!control_rests_) reborn.congestion = make_gate();
-  return reborn;
+  auto& restarted = qps_.put(number, std::move(next));
+  slots_[restarted.slot] = &restarted;
+  if (!control_rests_) restarted.congestion = make_gate();
+  return restarted;
 }
 
 void EngineShell::ask(Qp& qp, Qp::Question question) {

@@ -40,11 +40,11 @@ bool EngineShell::placed_early(const Qp& qp) const {
 // Handles the turn of a packet whose payload is placed or on its way.
 void EngineShell::settle_early(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict) {
   const auto& entry = qp.early.first();
-  const OwedAt at{verdict.owed, entry.psn()};
+  const AnswerAt at{verdict.pending_answer, entry.psn()};
   complete_receive(qp, packet, verdict);
   if (entry.payload == EarlyPackets::Payload::on_its_way) return qp.early.had_turn(entry.psn(), at.argument());
   if (entry.result == AccessResult::ok) tell_placed(qp, at);
-  core_->placed(qp.slot, verdict.owed, memory_result(entry.result));
+  core_->placed(qp.slot, verdict.pending_answer, memory_result(entry.result));
 }
 
 void EngineShell::early_payload_placed(Qp& qp, roce::Psn psn, AccessResult result) {

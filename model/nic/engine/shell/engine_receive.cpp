@@ -120,7 +120,7 @@ void EngineShell::look_for_memory(Qp& qp) {
                        qp.transport == roce::Transport::ud, slice(receive.regions, 0, length)});
 }
 
-void EngineShell::judged(roce::Slot slot, const roce::Verdict& verdict) {
+void EngineShell::validated(roce::Slot slot, const roce::Verdict& verdict) {
   auto& qp = of(slot);
   if (verdict.kind == Kind::wants_receive) return want_receive(qp);
   if (verdict.kind == Kind::wants_queue) return want_queue(qp);
@@ -133,7 +133,7 @@ void EngineShell::judged(roce::Slot slot, const roce::Verdict& verdict) {
   auto& packet = qp.next_request();
   carry_verdict(qp, packet, verdict);
   if (verdict.kind == Kind::keep) keep_early(qp, std::move(packet), verdict);
-  qp.request_judged();
+  qp.request_validated();
   if (verdict.next_kept) qp.early.make_due(*verdict.next_kept);
   qp.access_granted.reset();
   qp.absent = false;
@@ -219,13 +219,13 @@ void EngineShell::place(Qp& qp, const PacketIn& packet, const roce::Verdict& ver
   if (placed_early(qp)) return settle_early(qp, packet, verdict);
   auto payload = qp.transport == roce::Transport::ud ? joined(packet.grh, packet.payload()) : packet.payload();
   const auto bytes = payload.size();
-  const OwedAt at{verdict.owed, packet.headers().bth.psn};
+  const AnswerAt at{verdict.pending_answer, packet.headers().bth.psn};
   const bool in_cqe = comes_in_cqe(qp, verdict, bytes);
   if (bytes == 0 || in_cqe) {
     complete_receive(qp, packet, verdict);
     if (in_cqe) qp.cqes.back().write.payload = std::move(payload);
     tell_placed(qp, at);
-    if (bytes != 0) core_->placed(qp.slot, verdict.owed, roce::MemoryResult::ok);
+    if (bytes != 0) core_->placed(qp.slot, verdict.pending_answer, roce::MemoryResult::ok);
     return;
   }
   Scatter scatter{.tag = issue(qp, Purpose::receive_scatter, at.argument()),
@@ -252,8 +252,8 @@ void EngineShell::place(Qp& qp, const PacketIn& packet, const roce::Verdict& ver
 void EngineShell::complete_receive(Qp& qp, const PacketIn& last, const roce::Verdict& verdict) {
   if (!verdict.completes_receive) return;
   const auto index = qp.receive_ring.filling()->index;
-  qp.cqes.push_back(
-      {receive_cqe(qp.qpn, qp.receive_cqn(), index, last.headers(), verdict.message_bytes), index, verdict.owed});
+  qp.cqes.push_back({receive_cqe(qp.qpn, qp.receive_cqn(), index, last.headers(), verdict.message_bytes), index,
+                     verdict.pending_answer});
   if (qp.of_domain()) name_queue(qp.cqes.back().write, qp.shared.srqn, qp.shared.life);
   if (came_by_ipv4(last)) qp.cqes.back().write.cqe.ipv4 = true;
   if (last.grh.size() != 0) tell_of_tag(last.packet->addresses, qp.cqes.back().write.cqe);
@@ -269,12 +269,13 @@ void EngineShell::reject(Qp& qp, const roce::Verdict& verdict) {
     ++(qp.absent || qp.receive_memory == Qp::ReceiveMemory::absent ? counters_.absent_rnr : counters_.out_of_buffer);
   if (verdict.begins_receive) qp.receive_ring.fill_next();
   if (const auto& filling = qp.receive_ring.filling(); filling && verdict.receive_status) {
-    qp.cqes.push_back({receive_error(qp, filling->index, *verdict.receive_status), filling->index, verdict.owed});
+    qp.cqes.push_back(
+        {receive_error(qp, filling->index, *verdict.receive_status), filling->index, verdict.pending_answer});
     qp.receive_ring.filled();
   }
   if (verdict.access_event) qp.fatal_event = EventType::qp_access_error;
   if (verdict.request_event) qp.fatal_event = EventType::qp_request_error;
-  qp.deaf |= verdict.fatal;
+  qp.drops_requests |= verdict.fatal;
 }
 
 }  // namespace rnicsim::nic

@@ -60,7 +60,7 @@ void EngineShell::give_back_held(Qp& qp) {
 
 // The QP is destroyed or reset: receives of its incomplete messages go back, too.
 void EngineShell::give_back_all(Qp& qp) {
-  for (const auto& [write, index, owed] : qp.cqes)
+  for (const auto& [write, index, pending_answer] : qp.cqes)
     qp.of_domain() ? out_.srq_give_back({qp.qpn, write.cqe.source_qpn, write.life, index}) : give_back(qp, index);
   if (const auto& filling = qp.receive_ring.filling()) give_back(qp, filling->index);
   qp.receive_ring.filled();

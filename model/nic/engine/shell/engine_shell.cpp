@@ -197,9 +197,9 @@ void EngineShell::take_presence(Qp& qp, Purpose purpose, std::uint64_t message, 
 void EngineShell::take_atomic(const AtomicDone& done) {
   const auto [qp, purpose, argument] = redeem(done.tag);
   if (qp == nullptr) return;
-  const auto at = OwedAt::of(argument);
+  const auto at = AnswerAt::of(argument);
   if (done.result == AccessResult::ok) tell_placed(*qp, at);
-  core_->carried_out(qp->slot, at.owed, memory_result(done.result), done.original);
+  core_->atomic_executed(qp->slot, at.pending_answer, memory_result(done.result), done.original);
   qp->waits = false;
   pump_inbound(*qp);
   schedule_answers(*qp);

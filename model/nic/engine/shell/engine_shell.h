@@ -213,11 +213,11 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void arm(roce::Slot slot, roce::Timer timer, std::uint8_t code, bool few) override;
   void cancel(roce::Slot slot, roce::Timer timer) override;
   std::optional<bool> granted(roce::Slot slot, const roce::Verdict& wanted) override;
-  void judged(roce::Slot slot, const roce::Verdict& verdict) override;
-  void carry_out(roce::Slot slot, roce::OwedId owed, roce::Psn psn, const roce::AtomicEth& operation, bool is_swap,
-                 std::uint32_t domain) override;
-  void invalidate(roce::Slot slot, roce::OwedId owed, roce::Rkey key) override;
-  void receive_completed(roce::Slot slot, roce::OwedId owed) override;
+  void validated(roce::Slot slot, const roce::Verdict& verdict) override;
+  void start_atomic(roce::Slot slot, roce::AnswerId pending_answer, roce::Psn psn, const roce::AtomicEth& operation,
+                    bool is_swap, std::uint32_t domain) override;
+  void invalidate(roce::Slot slot, roce::AnswerId pending_answer, roce::Rkey key) override;
+  void receive_completed(roce::Slot slot, roce::AnswerId pending_answer) override;
   void placement_failed(roce::Slot slot, const roce::PlacementFailure& failure) override;
   void told(roce::Slot slot, const roce::CoreState& state) override;
 
@@ -226,7 +226,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void create(const QpCommand& command);
   void modify(Qp& qp, const QpCommand& command, bool draining);
   void enter(Qp& qp, roce::QpState from, roce::QpState to);
-  Qp& rebirth(Qp& qp);
+  Qp& restart_qp(Qp& qp);
   void ask(Qp& qp, Qp::Question question);
   QpContext context_of(const Qp& qp, const roce::CoreState& state) const;
   void finish(const QpCommand& command, CommandStatus status, QpSyndrome syndrome, const QpContext& context);
@@ -275,9 +275,9 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
 
   // --- engine_answers.cpp: the responder's side, answers out.
   void payload_placed(Qp& qp, std::uint64_t argument, AccessResult result);
-  void tell_placed(const Qp& qp, const OwedAt& at) const;
-  void key_invalidated(Qp& qp, roce::OwedId owed, AccessResult result);
-  [[gnu::noinline]] void fail_receive(Qp& qp, roce::OwedId owed, roce::Status status);
+  void tell_placed(const Qp& qp, const AnswerAt& at) const;
+  void key_invalidated(Qp& qp, roce::AnswerId pending_answer, AccessResult result);
+  [[gnu::noinline]] void fail_receive(Qp& qp, roce::AnswerId pending_answer, roce::Status status);
   bool answer_waits(const Qp& qp) const;
   TransmitWork send_answer(Qp& qp, std::uint8_t credit_class);
   bool may_read(const Qp& qp, std::uint32_t bytes) const;
@@ -285,7 +285,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void answer_gathered(Qp& qp, std::uint64_t argument, DmaDone& done);
   [[gnu::noinline]] void move_nak(Qp& qp, const PacketRef& dropped, roce::Psn psn);
   CqeWrite receive_error(const Qp& qp, std::uint16_t index, roce::Status status) const;
-  CqeWrite receive_error(const Qp& qp, const Qp::OwedCqe& owed, roce::Status status) const;
+  CqeWrite receive_error(const Qp& qp, const Qp::PendingCqe& pending_answer, roce::Status status) const;
 
   // --- engine_shared.cpp: receives of a shared queue.
   void ask_for_shared(Qp& qp, bool looks = false);
@@ -329,7 +329,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   Tag checking_ = 0;               // tag of the check that may be answered during the
                                    // call; 0: none
   bool granted_ = false;           // answer of that check
-  bool checked_later_ = false;     // the check is not answered yet: judged() will be
+  bool checked_later_ = false;     // the check is not answered yet: validated() will be
                                    // called
   TransmitUnits units_;
   std::uint64_t evictions_ = 0;

@@ -161,8 +161,8 @@ std::optional<roce::Status> take_headers(std::span<const std::byte>& rest, const
   return std::nullopt;
 }
 
-std::optional<roce::Status> judge_length(const SendRules& rules, const roce::SendRequest& request, const SendWqe& wqe,
-                                         std::uint64_t total) {
+std::optional<roce::Status> validate_length(const SendRules& rules, const roce::SendRequest& request,
+                                            const SendWqe& wqe, std::uint64_t total) {
   bool fits = total >= rules.least_message && total <= rules.max_message;
   if (request.segment != 0)
     fits = total != 0 && total <= rules.max_tso &&
@@ -214,7 +214,7 @@ std::optional<roce::Status> parse_body(std::span<const std::byte> bytes, const O
   }
   std::uint64_t total = 0;
   if (const auto refused = parse_data(rest, row, wqe, total)) return refused;
-  if (const auto refused = judge_length(rules, request, wqe, total)) return refused;
+  if (const auto refused = validate_length(rules, request, wqe, total)) return refused;
   if (row.takes_a_word() && total != roce::kAtomicBytes) return roce::Status::local_length_error;
   request.length = static_cast<std::uint32_t>(total);
   return std::nullopt;

@@ -209,7 +209,7 @@ void park(abi::ThreadSlot& slot, ucontext_t& context) {
 }
 
 // Evaluates the state after a step.
-void judge(abi::ThreadSlot& slot, ucontext_t& context, const CpuState& state) {
+void validate(abi::ThreadSlot& slot, ucontext_t& context, const CpuState& state) {
   if (!look.proved && state == look.kept && look.written.is_as_before()) {
     look.proved = true;
     look.period = look.steps - look.kept_at;
@@ -396,7 +396,7 @@ void continue_steps(ucontext_t& context) {
   }
   if (look.loop != nullptr) return;
   if (has_left_loop(context)) return give_up(context);
-  if (look.is_of_interest(context)) judge(*slot, context, CpuState(context));
+  if (look.is_of_interest(context)) validate(*slot, context, CpuState(context));
 }
 
 // errno of the program. The program's code may set it while the thread is followed; this library must not change it.

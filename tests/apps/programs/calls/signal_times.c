@@ -69,13 +69,13 @@ static void to_a_group(void) {
         sleep(5);
         _exit(0);
       }
-    const pid_t deaf = fork();
-    if (deaf == 0) {
+    const pid_t ignoring = fork();
+    if (ignoring == 0) {
       signal(SIGTERM, SIG_IGN);
       sleep(5);
       _exit(0);
     }
-    if (write(numbers[1], &deaf, sizeof deaf) != sizeof deaf) exit(2);
+    if (write(numbers[1], &ignoring, sizeof ignoring) != sizeof ignoring) exit(2);
     signal(SIGTERM, SIG_IGN);
     int status, ended = 0;
     for (int i = 0; i < 3; ++i) {
@@ -85,12 +85,12 @@ static void to_a_group(void) {
     tell("of the group", ended);
     _exit(0);
   }
-  pid_t deaf;
-  if (read(numbers[0], &deaf, sizeof deaf) != sizeof deaf) exit(2);
+  pid_t ignoring;
+  if (read(numbers[0], &ignoring, sizeof ignoring) != sizeof ignoring) exit(2);
   usleep(10000);
   killpg(leader, SIGTERM);
   usleep(10000);
-  kill(deaf, SIGKILL);
+  kill(ignoring, SIGKILL);
   waitpid(leader, NULL, 0);
   tell("group", 0);
 }

@@ -25,10 +25,10 @@ struct BacklogHalves {
 BacklogHalves backlog_halves(Duration from, double area_from, Duration middle, double area_middle, Duration end,
                              double area_end);
 
-class FlowJudgement {
+class FlowAssessment {
  public:
   // `stock`: number of receives that the flow's receivers keep posted.
-  FlowJudgement(const FlowState& flow, BacklogHalves backlog, std::uint64_t stock);
+  FlowAssessment(const FlowState& flow, BacklogHalves backlog, std::uint64_t stock);
 
   void put(ByteWriter& out) const;
   void add(ByteReader& in);  // adds the measurements of another process for the same flow

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/bench/results/judgement.h"
+#include "sim/bench/results/assessment.h"
 
 #include <algorithm>
 #include <numeric>
@@ -30,7 +30,7 @@ BacklogHalves backlog_halves(Duration from, double area_from, Duration middle, d
   return {mean(from, area_from, middle, area_middle), mean(middle, area_middle, end, area_end)};
 }
 
-FlowJudgement::FlowJudgement(const FlowState& flow, BacklogHalves backlog, std::uint64_t stock)
+FlowAssessment::FlowAssessment(const FlowState& flow, BacklogHalves backlog, std::uint64_t stock)
     : all_(*flow.observed),
       late_(flow.batches),
       of_senders_(flow.of_senders),
@@ -38,7 +38,7 @@ FlowJudgement::FlowJudgement(const FlowState& flow, BacklogHalves backlog, std::
       backlog_(backlog),
       stock_(stock) {}
 
-void FlowJudgement::put(ByteWriter& out) const {
+void FlowAssessment::put(ByteWriter& out) const {
   all_.put(out);
   late_.put(out);
   for (const auto& batches : of_senders_) batches.put(out);
@@ -46,7 +46,7 @@ void FlowJudgement::put(ByteWriter& out) const {
   out.put(backlog_);
 }
 
-void FlowJudgement::add(ByteReader& in) {
+void FlowAssessment::add(ByteReader& in) {
   all_.add(Batches::take(in));
   late_.add(Batches::take(in));
   for (auto& batches : of_senders_) batches.add(Batches::take(in));
@@ -56,7 +56,7 @@ void FlowJudgement::add(ByteReader& in) {
   backlog_.late += other.late;
 }
 
-bool FlowJudgement::is_steady(Duration now, double level, double well_known) const {
+bool FlowAssessment::is_steady(Duration now, double level, double well_known) const {
   const auto late = steadiness_of(late_.until(now), level);
   return has_settled(all_.until(now)) && late.steady.value_or(false) && late.reach.value_or(1) <= well_known &&
          halted_of(sender_counts(of_senders_, work_, now)) == 0 && !fills_up(backlog_.early, backlog_.late, stock_);

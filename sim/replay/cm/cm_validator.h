@@ -7,6 +7,6 @@
 
 namespace rnicsim::sim::replay {
 
-Comparison judge_management(const CmTraffic& traffic, const roce::Gid& address);
+Comparison validate_management(const CmTraffic& traffic, const roce::Gid& address);
 
 }  // namespace rnicsim::sim::replay

@@ -11,8 +11,8 @@ namespace rnicsim::sim::replay {
 
 SentPacket packet_of(const WirePacket& packet);
 
-Comparison judge_responder(const QpEnvironment& qp, const ResponderDriver::Result& ours);
+Comparison validate_responder(const QpEnvironment& qp, const ResponderDriver::Result& ours);
 // Compares the packets, the completions and the timers.
-Comparison judge_requester(const RequesterEnvironment& qp, const RequesterDriver::Result& ours);
+Comparison validate_requester(const RequesterEnvironment& qp, const RequesterDriver::Result& ours);
 
 }  // namespace rnicsim::sim::replay

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/replay/cm/cm_judge.h"
+#include "sim/replay/cm/cm_validator.h"
 
 #include <fmt/format.h>
 
@@ -37,22 +37,22 @@ bool is_timeout(const cm::Message& message) {
 
 bool is_receipt(const cm::Message& message) { return std::holds_alternative<cm::MessageReceiptAck>(message); }
 
-class Judge {
+class Validator {
  public:
-  Judge(const CmTraffic& traffic, const roce::Gid& address) : traffic_(traffic), host_(traffic, address) {}
+  Validator(const CmTraffic& traffic, const roce::Gid& address) : traffic_(traffic), host_(traffic, address) {}
 
   Comparison run() {
     for (const auto& message : traffic_.messages) {
       host_.advance(message.time);
       if (!message.sent) host_.receive(message);
       collect();
-      if (message.sent) judge(message);
+      if (message.sent) validate(message);
     }
     host_.finish();
     collect();
     for (const auto* request : host_.unanswered())
       only_ours(request->frame, fmt::format("an answer to {}", decoded(request->envelope)));
-    for (const auto& ours : waiting_) judge_alone(ours);
+    for (const auto& ours : waiting_) validate_alone(ours);
     for (const auto& odd : traffic_.odd)
       if (odd.sent && odd.of_cm) only_theirs(odd.frame, odd.what);
     std::ranges::stable_sort(result_.differences, {}, &Difference::frame);
@@ -67,7 +67,7 @@ class Judge {
     std::ranges::move(sent, std::back_inserter(waiting_));
   }
 
-  void judge(const CmMessage& theirs) {
+  void validate(const CmMessage& theirs) {
     if (is_receipt(theirs.envelope.message)) host_.acknowledged(theirs);
     if (const auto ours = same(theirs); ours != waiting_.end()) {
       pair(ours, theirs);
@@ -146,7 +146,7 @@ class Judge {
     result_.use(Equivalence::reject_id);
   }
 
-  void judge_alone(const CmSent& ours) {
+  void validate_alone(const CmSent& ours) {
     const auto& message = ours.envelope.message;
     if (is_receipt(message)) return result_.use(Equivalence::receipt_ack);
     if (ours.again && excused_.emplace(own_id(message), message.index()).second)
@@ -169,9 +169,9 @@ class Judge {
 
 }  // namespace
 
-Comparison judge_management(const CmTraffic& traffic, const roce::Gid& address) {
+Comparison validate_management(const CmTraffic& traffic, const roce::Gid& address) {
   const auto ordered = as_acted_upon(traffic);
-  return Judge(ordered, address).run();
+  return Validator(ordered, address).run();
 }
 
 }  // namespace rnicsim::sim::replay

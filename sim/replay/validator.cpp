@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/replay/judge.h"
+#include "sim/replay/validator.h"
 
 #include <fmt/format.h>
 
@@ -63,20 +63,20 @@ void compare_completions(const RequesterEnvironment& qp, const RequesterDriver::
 // retransmission equals its first transmission.
 bool sent_as_before(const RequesterEnvironment& qp, const WirePacket& again) {
   const auto first = std::ranges::find(qp.sent, again.psn(), &WirePacket::psn);
-  return judge(packet_of(**first), packet_of(again), {.answers = false}).same();
+  return validate(packet_of(**first), packet_of(again), {.answers = false}).same();
 }
 
 }  // namespace
 
 SentPacket packet_of(const WirePacket& packet) { return {packet.frame, packet.headers, packet.payload}; }
 
-Comparison judge_responder(const QpEnvironment& qp, const ResponderDriver::Result& ours) {
+Comparison validate_responder(const QpEnvironment& qp, const ResponderDriver::Result& ours) {
   std::vector<Answer> theirs;
   for (const auto* answer : qp.answers) theirs.push_back(packet_of(*answer));
   return compare(asked_of(qp), ours.answers, theirs);
 }
 
-Comparison judge_requester(const RequesterEnvironment& qp, const RequesterDriver::Result& ours) {
+Comparison validate_requester(const RequesterEnvironment& qp, const RequesterDriver::Result& ours) {
   std::vector<SentPacket> theirs;
   std::size_t repeated = 0;
   for (const auto& event : qp.events) {
