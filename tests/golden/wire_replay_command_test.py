@@ -129,7 +129,7 @@ class Replay(unittest.TestCase):
         empty = self.folder / "empty.pcap"
         empty.write_bytes(CAPTURE.read_bytes()[:FILE_HEADER])
         self.assert_unusable(replay(broken, "10.0.0.1"), str(broken), "broken after frame")
-        self.assert_unusable(replay(alien, "10.0.0.1"), str(alien), "not a capture")
+        self.assert_unusable(replay(alien, "10.0.0.1"), str(alien), "not a readable capture")
         self.assert_unusable(replay(empty, "10.0.0.1"), str(empty), "no RoCEv2 packet")
         self.assert_unusable(replay(self.folder / "missing", "10.0.0.1"), "No such file")
         self.assert_unusable(replay(self.folder, "10.0.0.1"), str(self.folder))

@@ -163,7 +163,7 @@ class Trace(apps.TestCase):
         file = GOLDEN / "rc_send.trace"
         for arguments, words in (([], "subcommand"), (["show", "no/such"], "No such file"),
                                  (["show", file, "--host", "h7"], "no host 'h7'"),
-                                 (["show", file, "--kind", "packets"], "no kind of event 'packets'"),
+                                 (["show", file, "--kind", "packets"], "unknown kind of event 'packets'"),
                                  (["show", file, "--columns", "color"], "no event has a field 'color'"),
                                  (["show", file, "--qp", "many"], "--qp: 'many'"),
                                  (["follow", file, "--host", "h0", "--qp", "0x40", "--wqe", "99"], "executes no WQE"),

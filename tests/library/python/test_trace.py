@@ -98,14 +98,14 @@ def test_what_is_refused(tmp_path):
     run = trace.open(GOLDEN / "rc_send.trace")
     for error, told, filter in ((trace.ConfigError, "no host 'h7'", {"hosts": ["h7"]}),
                                 (trace.ConfigError, "unknown kind of event 'packets'", {"kinds": ["packets"]}),
-                                (TypeError, "no filter 'host'", {"host": ["h0"]}),
+                                (TypeError, "unknown filter 'host'", {"host": ["h0"]}),
                                 (TypeError, "list of names", {"hosts": "h0"}),
                                 (ValueError, "qps: 16777216", {"qps": [1 << 24]}),
                                 (ValueError, "to_ps: -1", {"to_ps": -1}), (TypeError, "integer", {"psns": ["many"]}),
                                 (ValueError, "1 event or more", {"events": 0})):
         with pytest.raises(error, match=told):
             run.blocks(**filter)
-    with pytest.raises(trace.ConfigError, match="no kind of event 'packet'"):
+    with pytest.raises(trace.ConfigError, match="unknown kind of event 'packet'"):
         run.array("packet")
     with pytest.raises(KeyError):
         trace.value_text("cqe", "psn", 0)

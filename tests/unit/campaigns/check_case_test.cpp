@@ -244,7 +244,7 @@ TEST_F(CaseReader, MistakesOfLevels) {
 TEST_F(CaseReader, AnotherSchemaAndNoToml) {
   EXPECT_THAT([&] { read("run = \"a\""); }, ThrowsMessage<ConfigError>(EndsWith("one.toml: schema: is missing")));
   EXPECT_THAT([&] { read("schema = 2\nrun = \"a\"\nfuture = 1"); },
-              ThrowsMessage<ConfigError>(EndsWith("version schema: 2 is not supported; this rnicsim reads version 1")));
+              ThrowsMessage<ConfigError>(EndsWith("schema: version 2 is not supported; this rnicsim reads version 1")));
   EXPECT_THAT([&] { read("schema = 1\nrun = "); }, ThrowsMessage<ConfigError>(HasSubstr("one.toml:2: ")));
   EXPECT_THAT([&] { read_case(folder / "absent.toml", "absent"); },
               ThrowsMessage<ConfigError>(EndsWith("absent.toml: not a file")));

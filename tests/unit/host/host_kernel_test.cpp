@@ -129,7 +129,7 @@ TEST_F(KernelAgentTest, SaysWhichCommandFailed) {
   machine_.device.refused[CommandOpcode::create_eq] = abi::CommandStatus::exceeds_limit;
   run({});
   EXPECT_FALSE(machine_.kernel.ready());
-  EXPECT_THAT(machine_.kernel.failure(), HasSubstr("create_eq with status 0x6"));
+  EXPECT_THAT(machine_.kernel.failure(), HasSubstr("create_eq failed with status 0x6"));
 }
 
 TEST_F(KernelAgentTest, MmioOnlyToOnesOwnPages) {

@@ -75,9 +75,9 @@ TEST_F(Capture, SaysThatThereIsNoFile) {
 
 TEST_F(Capture, RefusesWhatIsNoCapture) {
   write("#!/bin/sh\necho this is not a capture, however long it may be\n");
-  expect_error("not a capture");
+  expect_error("not a readable capture");
   write("");
-  expect_error("not a capture");
+  expect_error("not a readable capture");
 }
 
 TEST_F(Capture, RefusesATruncatedFile) {
@@ -86,7 +86,7 @@ TEST_F(Capture, RefusesATruncatedFile) {
     expect_error("broken after frame");
   }
   write(good().substr(0, kPcapHeader - 1));
-  expect_error("not a capture");
+  expect_error("not a readable capture");
 }
 
 TEST_F(Capture, RefusesAnotherLinkType) {

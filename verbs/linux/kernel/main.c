@@ -96,7 +96,7 @@ static int identify(struct rnic_device *dev)
 	}
 	if (version >> 16 != RNICSIM_ABI_MAJOR) {
 		dev_err(log, "the device has interface version %u.%u, this driver supports %u\n", version >> 16,
-			RNICSIM_ABI_MAJOR);
+			version & 0xffff, RNICSIM_ABI_MAJOR);
 		return -ENODEV;
 	}
 	if (status != RNICSIM_DEVICE_STATUS_INITIALIZING) {
