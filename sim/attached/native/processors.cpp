@@ -3,6 +3,7 @@
 
 #include <linux/sched.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -36,7 +37,8 @@ void look_promptly() {
     std::int32_t nice;
     std::uint32_t priority;
     std::uint64_t slice_ns, deadline, period;
-  } attributes{sizeof attributes, SCHED_OTHER, SCHED_FLAG_RESET_ON_FORK, 0, 0, 100'000, 0, 0};
+  } attributes{
+      sizeof attributes, SCHED_OTHER, SCHED_FLAG_RESET_ON_FORK, ::getpriority(PRIO_PROCESS, 0), 0, 100'000, 0, 0};
   ::syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -168,6 +169,19 @@ TEST_F(ProcessorsTest, WhoAskedForProcessorsIsThereForATurn) {
       EXPECT_TRUE(CPU_EQUAL(&after, &before));
     }
   }
+}
+
+// The user's nice value holds for the simulator, too.
+TEST(ProcessorsPriority, NiceValueIsKept) {
+  const pid_t child = fork();
+  if (child == 0) {
+    setpriority(PRIO_PROCESS, 0, 7);
+    const Processors processors;
+    _exit(getpriority(PRIO_PROCESS, 0));
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
 TEST_F(ProcessorsTest, ItStaysAWhile) {
