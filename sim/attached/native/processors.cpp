@@ -71,6 +71,7 @@ void Processors::place_within(pid_t thread, const abi::ProcessorSet& set) {
 }
 
 void Processors::turn_began(bool of_another, std::chrono::steady_clock::time_point now) {
+  if (!several_) return;
   const bool were_together = together();
   const auto later = now - std::exchange(turn_began_, now);
   if (of_another)
@@ -85,13 +86,14 @@ void Processors::turn_began(bool of_another, std::chrono::steady_clock::time_poi
 }
 
 void Processors::looked() {
+  if (!several_) return;
   const bool were_together = together();
   companionship_.looked();
   follow(were_together);
 }
 
 void Processors::follow(bool were_together) {
-  if (!several_ || were_together == together()) return;
+  if (were_together == together()) return;
   placed_.clear();
   if (together())
     settle();

@@ -61,7 +61,6 @@ class TimeKeeper : public sc_core::sc_module {
   // --- For the call handler.
   void start_thread(Process& process, std::uint32_t index, Duration start);
   void end_process(Process& process);  // the process is dead; its threads are removed
-  void forget_threads(Process& process);
   // exec: removes state that the new image does not inherit.
   void replace_image(Process& process);
   // Gives the thread the turn and does not wait for its end.
@@ -99,6 +98,7 @@ class TimeKeeper : public sc_core::sc_module {
 
  private:
   // --- time_keeper.cpp
+  void forget_threads(Process& process);
   void step();
   void step_simulated();
   void run(Thread& thread);
