@@ -337,14 +337,21 @@ def built(name, source, *flags, compiler=("gcc", "-O1", "-x", "c", "-", "-x", "n
 
 # --- Leftovers of a run
 
-def sockets_of_runs():
-    text = pathlib.Path("/proc/net/unix").read_text()
-    return {line.split()[-1] for line in text.splitlines() if "@rnicsim-" in line}
+def sockets_of_runs(process=None):
+    """Names of the simulators' sockets; with a process ID: of this process alone."""
+    lines = [line.split() for line in pathlib.Path("/proc/net/unix").read_text().splitlines() if "@rnicsim-" in line]
+    if process is not None:
+        own = set()
+        for entry in pathlib.Path(f"/proc/{process}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):  # the process closed the descriptor
+                own.add(os.readlink(entry))
+        lines = [fields for fields in lines if f"socket:[{fields[-2]}]" in own]
+    return {fields[-1] for fields in lines}
 
 
-def simulator_sockets():
+def simulator_sockets(process=None):
     """Sockets to which programs attach; the sockets of `rnicsim top` are excluded."""
-    return {name for name in sockets_of_runs() if not name.startswith("@rnicsim-top-")}
+    return {name for name in sockets_of_runs(process) if not name.startswith("@rnicsim-top-")}
 
 
 def shared_memory_files():

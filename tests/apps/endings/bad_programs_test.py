@@ -450,15 +450,16 @@ class Strangers(LeavesNothing):
     """Connections of other processes to a run's socket, whose name every process can read, do not change the run."""
     PROGRAM = ("ib_write_lat", "-n", "1000")
 
-    def own_socket(self, before):
-        wait_until(lambda: apps.simulator_sockets() - before)
-        return min(apps.simulator_sockets() - before).lstrip("@")
+    @staticmethod
+    def socket_of(process):
+        """The name of the socket at which the process listens. Simulators of other tests have similar sockets."""
+        wait_until(lambda: apps.simulator_sockets(process.pid))
+        return min(apps.simulator_sockets(process.pid)).lstrip("@")
 
     def test_do_not_disturb_a_run(self):
         alone = self.call("run", "--", *self.PROGRAM)
-        before = apps.simulator_sockets()
         process = self.start("run", "--", *self.PROGRAM)
-        name = self.own_socket(before)
+        name = self.socket_of(process)
         strangers = []
         for message in (b"", b"x", os.urandom(152), os.urandom(100_000), hello(magic=0), hello(pid=1), hello(),
                         hello(flags=1, parent=process.pid), hello(flags=2)) * 3:
