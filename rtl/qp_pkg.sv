@@ -275,49 +275,288 @@ package qp_pkg;
     logic [63:0]           original;
   } answer_record_t;
 
-  // True if a is before b, modulo 2^24 (IBTA vol 1, 9.7.1).
-  function automatic logic precedes(input logic [23:0] a, input logic [23:0] b);
-    logic [23:0] ahead;
-    ahead = b - a;
-    precedes = !ahead[23] && ahead != '0;
+  // --- Requester: the state of a queue pair's send side, and the effects of one step of an operation.
+
+  typedef enum logic [1:0] {
+    LifeOff,
+    LifeActive,
+    LifeFailed
+  } life_e;
+
+  typedef struct packed {
+    life_e                   life;
+    // Attributes.
+    logic [23:0]             remote_qpn;
+    logic [3:0]              mtu_shift;
+    logic [4:0]              max_rd_atomic;
+    logic [2:0]              retry_count;
+    logic [2:0]              rnr_retry;
+    logic [4:0]              timeout;
+    logic                    draining;
+    logic                    drain_told;
+    // Window. A pointer has one bit more than an index, to distinguish full from empty.
+    logic [MessageWidth:0]   head;
+    logic [MessageWidth:0]   una;
+    logic [MessageWidth:0]   cursor;
+    logic [MessageWidth:0]   tail;
+    logic [23:0]             next_psn;     // first PSN of the next posted message
+    logic [23:0]             unsent_psn;   // one past the last PSN ever sent
+    logic [23:0]             una_psn;      // oldest unanswered PSN
+    logic                    partial;      // the message `una` is answered in part
+    logic [23:0]             sent_psn;     // next PSN to send
+    logic [23:0]             asked_psn;    // first PSN of the last request for the READ `una`
+    logic [23:0]             left_psn;     // one past the last PSN that left the port since the last rewind
+    logic [5:0]              ahead;        // packets that have not left the port
+    logic [4:0]              outstanding;  // READs and atomics sent and not answered
+    logic [11:0]             placing;      // response packets not yet placed in memory
+    logic [2:0]              retries;
+    logic [2:0]              rnr_retries;
+    logic                    rnr_waiting;
+    logic                    gap_known;    // a lost answer was requested again: later packets in flight are from before
+    logic                    ack_armed;
+    logic                    failing;      // a message will fail: neither this message nor later ones are sent
+    logic [MessageWidth-1:0] fail_at;      // the oldest message that will fail
+  } send_context_t;
+
+  typedef struct packed {
+    logic [2:0]  operation;  // message_e
+    logic [23:0] first;      // first PSN
+    logic [23:0] packets;    // number of PSNs
+    logic [31:0] length;
+    logic [63:0] remote_address;
+    logic [31:0] rkey;
+    logic        has_immediate;
+    logic [31:0] immediate;
+    logic        solicited;
+    logic        fence;
+  } message_t;
+
+  // The part of a message's state that changes.
+  typedef struct packed {
+    logic [3:0]  status;   // status with which the message will complete
+    logic [11:0] placing;  // packets of its response not yet placed in memory
+  } progress_t;
+
+  typedef enum logic [3:0] {
+    SendStIdle,
+    SendStContext,  // context read; choose the message
+    SendStExecute,  // message read
+    SendStWalk,     // mark messages before PSN `upto` as answered, one after another
+    SendStAct,      // handle the rest of the answer
+    SendStSettle,   // read the head message
+    SendStRetire,   // complete the head message
+    SendStFlush,    // complete all messages in error
+    SendStDrained,
+    SendStTimer     // set or cancel a timer
+  } send_state_e;
+
+  // Effects of one step of an operation. A step takes a clock cycle; a step with a record takes effect when the record
+  // is accepted.
+  typedef struct packed {
+    send_state_e             state;
+    send_context_t           c;
+    logic                    emit;      // the step has a record
+    // Memories: the message for the next step, the posted message, and the progress of a message.
+    logic                    message_read;
+    logic [MessageWidth-1:0] message_index;
+    logic                    message_write;
+    logic                    progress_write;
+    logic [MessageWidth-1:0] progress_index;
+    progress_t               progress;
+    // Changes of the window.
+    logic                    advance;   // PSNs were newly answered
+    logic                    answered;  // the message `una` is answered completely
+    logic                    go_back;   // retransmit, and count a retry
+    logic                    rnr_wait;  // retransmit after the RNR timer
+    logic                    fail;      // the message `una` fails
+    logic [3:0]              fail_status;
+    // State of the operation.
+    logic [23:0]             upto;      // mark messages before this PSN as answered
+    logic                    moved;     // at least one PSN was newly answered
+    logic                    walked;    // the messages before the answered READ or atomic are marked
+    logic                    blocked;   // the packet whose turn it was may not be sent yet
+    logic                    restart;   // restart the ACK timer
+    logic                    rnr_set;
+    logic                    rnr_cancel;
+  } send_step_t;
+
+  // Reaction to an answer, for the oldest unanswered message.
+  typedef struct packed {
+    logic       accepted;  // a packet of a READ response or an atomic's result, in order
+    logic       lost;      // an answer before this one was lost
+    logic       go_back;   // retransmit, and count a retry
+    logic       rnr_wait;  // retransmit after the RNR timer
+    logic       fail;
+    logic [3:0] status;    // status of the failed message
+  } reaction_t;
+
+  function automatic logic is_rd_atomic(input logic [2:0] message);
+    is_rd_atomic = message == qp_pkg::MessageRead || message == qp_pkg::MessageFetchAdd ||
+        message == qp_pkg::MessageCompareSwap;
   endfunction
 
-  // RNR timer codes of IBTA vol 1, table 45, in ticks, rounded up.
-  function automatic logic [TickWidth-1:0] rnr_ticks(input logic [4:0] code);
-    case (code)
-      5'd0: rnr_ticks = 36'd640000;
-      5'd1: rnr_ticks = 36'd10;
-      5'd2: rnr_ticks = 36'd20;
-      5'd3: rnr_ticks = 36'd30;
-      5'd4: rnr_ticks = 36'd40;
-      5'd5: rnr_ticks = 36'd59;
-      5'd6: rnr_ticks = 36'd79;
-      5'd7: rnr_ticks = 36'd118;
-      5'd8: rnr_ticks = 36'd157;
-      5'd9: rnr_ticks = 36'd235;
-      5'd10: rnr_ticks = 36'd313;
-      5'd11: rnr_ticks = 36'd469;
-      5'd12: rnr_ticks = 36'd625;
-      5'd13: rnr_ticks = 36'd938;
-      5'd14: rnr_ticks = 36'd1250;
-      5'd15: rnr_ticks = 36'd1875;
-      5'd16: rnr_ticks = 36'd2500;
-      5'd17: rnr_ticks = 36'd3750;
-      5'd18: rnr_ticks = 36'd5000;
-      5'd19: rnr_ticks = 36'd7500;
-      5'd20: rnr_ticks = 36'd10000;
-      5'd21: rnr_ticks = 36'd15000;
-      5'd22: rnr_ticks = 36'd20000;
-      5'd23: rnr_ticks = 36'd30000;
-      5'd24: rnr_ticks = 36'd40000;
-      5'd25: rnr_ticks = 36'd60000;
-      5'd26: rnr_ticks = 36'd80000;
-      5'd27: rnr_ticks = 36'd120000;
-      5'd28: rnr_ticks = 36'd160000;
-      5'd29: rnr_ticks = 36'd240000;
-      5'd30: rnr_ticks = 36'd320000;
-      default: rnr_ticks = 36'd480000;
-    endcase
+  // --- Responder: the state of a queue pair's receive side, and the effects of one step of an operation.
+
+  typedef struct packed {
+    logic                  alive;
+    logic                  dropping;      // a fatal NAK was decided: later requests are dropped
+    logic [23:0]           remote_qpn;
+    logic [3:0]            mtu_shift;
+    logic                  allow_write;
+    logic                  allow_read;
+    logic                  allow_atomic;
+    logic [4:0]            max_dest_rd_atomic;
+    logic [4:0]            min_rnr_timer;
+    logic [31:0]           max_message;
+    logic [23:0]           expected_psn;
+    logic [23:0]           msn;
+    logic                  nak_sent;      // one NAK for each gap
+    // Message being received.
+    logic                  in_message;
+    logic                  is_send;
+    logic                  has_receive;
+    logic [63:0]           address;
+    logic [31:0]           rkey;
+    logic [31:0]           length;
+    logic [31:0]           received;
+    // Pending answers. A pointer has one bit more than an index, to distinguish full from empty.
+    logic [AnswerWidth:0]  head;
+    logic [AnswerWidth:0]  tail;
+    logic                  head_ready;    // the answer at the head may be sent
+    logic [23:0]           next_packet;   // index of the next packet of the READ at the head
+    logic                  ack_waits;
+    logic [23:0]           ack_psn;
+    logic [23:0]           ack_msn;
+    logic [23:0]           answered_psn;  // one past the last answered PSN, not counting duplicates
+    logic [5:0]            ahead;         // packets that have not left the port
+    logic [4:0]            rd_pending;    // READs and atomics accepted and not fully answered
+    logic [5:0]            writes;        // payloads not yet placed in memory
+    logic [4:0]            atomics;       // accepted and not executed
+    // Answers to be repeated, and kept results.
+    logic [SavedWidth:0]   replay_head;
+    logic [SavedWidth:0]   replay_tail;
+    logic [23:0]           replay_psn;    // next PSN to repeat
+    logic [23:0]           replay_end;    // one past the last PSN to repeat
+    logic [23:0]           replay_packet;
+    logic [SavedWidth-1:0] saved_next;
+    logic [4:0]            saved_count;
+  } answer_context_t;
+
+  typedef enum logic [2:0] {
+    PendingSilent,
+    PendingAcknowledge,
+    PendingNak,
+    PendingRead,
+    PendingAtomic
+  } pending_e;
+
+  typedef struct packed {
+    pending_e    kind;
+    logic [23:0] psn;
+    logic [23:0] msn;
+    logic [7:0]  syndrome;
+    logic        fatal;
+    logic        to_receive;
+    logic        has_cqe;
+    logic [63:0] address;
+    logic [31:0] rkey;
+    logic [31:0] length;
+  } pending_t;
+
+  typedef struct packed {
+    logic        placed;
+    logic [1:0]  result;    // result_e
+    logic [63:0] original;  // value in memory before the atomic
+  } done_t;
+
+  typedef struct packed {
+    logic        is_atomic;
+    logic [23:0] psn;
+    logic [63:0] address;  // for an atomic: the original value
+    logic [31:0] rkey;
+    logic [31:0] length;
+  } replay_t;
+
+  typedef struct packed {
+    logic        done;
+    logic [63:0] original;
+  } result_t;
+
+  typedef enum logic [2:0] {
+    AnswerStIdle,
+    AnswerStContext,
+    AnswerStExecute,
+    AnswerStSearch,  // search the saved atomics for a duplicate
+    AnswerStSettle,  // read the oldest pending answer
+    AnswerStAnswer   // report it, or make it ready to be sent
+  } answer_state_e;
+
+  // Effects of one step of an operation. A step takes a clock cycle; a step with a record takes effect when the record
+  // is accepted.
+  typedef struct packed {
+    answer_state_e          state;
+    answer_context_t        c;
+    logic                   emit;      // the step has a record
+    // Memories: pending answers, with what is done for them; answers to be repeated; saved results of atomics.
+    logic                   pending_read;
+    logic [AnswerWidth-1:0] pending_index;
+    logic                   pending_write;
+    logic [AnswerWidth-1:0] pending_write_index;
+    pending_t               pending;
+    logic                   done_write;
+    logic [AnswerWidth-1:0] done_index;
+    done_t                  done;
+    logic                   replay_write;
+    replay_t                replay;
+    logic                   saved_read;
+    logic [SavedWidth-1:0]  saved_index;
+    logic                   saved_write;
+    logic                   result_write;
+    logic [SavedWidth-1:0]  result_index;
+    result_t                result;
+    // State of the operation.
+    logic                   push;      // a new pending answer
+    logic                   repeats;   // repeat the answer to a duplicate
+    logic [SavedWidth:0]    searched;  // saved atomics that were searched
+    logic                   forward;   // the head's result arrived with this event
+  } answer_step_t;
+
+  // Request with the fields of its opcode, relative to the message being received.
+  typedef struct packed {
+    logic        is_send;
+    logic        is_write;
+    logic        is_read;
+    logic        is_atomic;
+    logic        begins;
+    logic        ends;
+    logic        takes_receive;
+    logic [31:0] earlier;  // bytes of the message before this packet
+    logic [32:0] total;    // with this packet
+    logic [23:0] further;  // packets of a READ response, minus one
+  } parsed_t;
+
+  // Result of the checks of a request.
+  typedef struct packed {
+    logic       duplicate;
+    logic       accepted;
+    logic       repeats;         // a duplicate READ
+    logic       searches;        // a duplicate atomic: search its saved result
+    logic       sequence_error;
+    logic       not_ready;       // RNR NAK
+    // Fields of a NAK.
+    logic [7:0] syndrome;
+    logic       fatal;
+    logic       access_event;
+    logic       request_event;
+    logic       begins_receive;  // the request's receive WQE completes with receive_status
+    logic [3:0] receive_status;
+  } check_t;
+
+  // Number of packets of a READ response, minus one.
+  function automatic logic [23:0] further_packets(input logic [31:0] length, input logic [3:0] mtu_shift);
+    logic [31:0] further;
+    further = (length - 32'd1) >> mtu_shift;
+    further_packets = length == '0 ? '0 : further[23:0];
   endfunction
 
 endpackage

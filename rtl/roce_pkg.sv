@@ -78,4 +78,49 @@ package roce_pkg;
     if (begins && ends) read_response = roce_pkg::OpReadResponseOnly;
   endfunction
 
+  // True if a is before b, modulo 2^24 (IBTA vol 1, 9.7.1).
+  function automatic logic precedes(input logic [23:0] a, input logic [23:0] b);
+    logic [23:0] ahead;
+    ahead = b - a;
+    precedes = !ahead[23] && ahead != '0;
+  endfunction
+
+  // RNR timer codes of IBTA vol 1, table 45, in ticks, rounded up.
+  function automatic logic [35:0] rnr_ticks(input logic [4:0] code);
+    case (code)
+      5'd0: rnr_ticks = 36'd640000;
+      5'd1: rnr_ticks = 36'd10;
+      5'd2: rnr_ticks = 36'd20;
+      5'd3: rnr_ticks = 36'd30;
+      5'd4: rnr_ticks = 36'd40;
+      5'd5: rnr_ticks = 36'd59;
+      5'd6: rnr_ticks = 36'd79;
+      5'd7: rnr_ticks = 36'd118;
+      5'd8: rnr_ticks = 36'd157;
+      5'd9: rnr_ticks = 36'd235;
+      5'd10: rnr_ticks = 36'd313;
+      5'd11: rnr_ticks = 36'd469;
+      5'd12: rnr_ticks = 36'd625;
+      5'd13: rnr_ticks = 36'd938;
+      5'd14: rnr_ticks = 36'd1250;
+      5'd15: rnr_ticks = 36'd1875;
+      5'd16: rnr_ticks = 36'd2500;
+      5'd17: rnr_ticks = 36'd3750;
+      5'd18: rnr_ticks = 36'd5000;
+      5'd19: rnr_ticks = 36'd7500;
+      5'd20: rnr_ticks = 36'd10000;
+      5'd21: rnr_ticks = 36'd15000;
+      5'd22: rnr_ticks = 36'd20000;
+      5'd23: rnr_ticks = 36'd30000;
+      5'd24: rnr_ticks = 36'd40000;
+      5'd25: rnr_ticks = 36'd60000;
+      5'd26: rnr_ticks = 36'd80000;
+      5'd27: rnr_ticks = 36'd120000;
+      5'd28: rnr_ticks = 36'd160000;
+      5'd29: rnr_ticks = 36'd240000;
+      5'd30: rnr_ticks = 36'd320000;
+      default: rnr_ticks = 36'd480000;
+    endcase
+  endfunction
+
 endpackage

@@ -202,11 +202,11 @@ endmodule
 
 bind requester requester_sva sva (
     .*,
-    .idle(state_q == StIdle),
-    .executes(state_q == StExecute),
+    .idle(state_q == qp_pkg::SendStIdle),
+    .executes(state_q == qp_pkg::SendStExecute),
     .ends(finish),
-    .active(c_d.life == Active),
-    .was_active(c_q.life == Active),
+    .active(c_d.life == qp_pkg::LifeActive),
+    .was_active(c_q.life == qp_pkg::LifeActive),
     .head(c_d.head),
     .una(c_d.una),
     .cursor(c_d.cursor),

@@ -164,8 +164,8 @@ endmodule
 
 bind responder responder_sva sva (
     .*,
-    .idle(state_q == StIdle),
-    .executes(state_q == StExecute),
+    .idle(state_q == qp_pkg::AnswerStIdle),
+    .executes(state_q == qp_pkg::AnswerStExecute),
     .ends(context_write),
     .alive(c_d.alive),
     .was_alive(c_q.alive),

@@ -19,14 +19,17 @@ RESPONDER = 256 * 510 + 8192 * (190 + 67) + 4096 * (153 + 24 + 65)
 # Deadlines of the timers, the timers of each row, and the non-empty groups of each row.
 WHEEL = 512 * 37 + 512 * 64 + 64 * 8
 PARTS = ["roce_pkg.sv", "qp_pkg.sv", "opcode_decoder.sv", "round_robin.sv", "ram_1r1w.sv"]
+REQUESTER_PARTS = ["response_check.sv", "request_packet.sv", "send_control.sv", "send_completion.sv",
+                   "send_window.sv", "requester.sv"]
+RESPONDER_PARTS = ["request_check.sv", "answer_packet.sv", "responder.sv"]
 MODULES = {
     "opcode_decoder": (["roce_pkg.sv", "opcode_decoder.sv"], 0),
     "round_robin": (["round_robin.sv"], 0),
     "ram_1r1w": (["ram_1r1w.sv"], 256 * 32),
     "stream_register": (["stream_register.sv"], 0),
-    "requester": ([*PARTS, "requester.sv"], REQUESTER),
-    "responder": ([*PARTS, "responder.sv"], RESPONDER),
-    "qp_engine": ([*PARTS, "stream_register.sv", "timer_wheel.sv", "requester.sv", "responder.sv", "qp_engine.sv"],
+    "requester": ([*PARTS, *REQUESTER_PARTS], REQUESTER),
+    "responder": ([*PARTS, *RESPONDER_PARTS], RESPONDER),
+    "qp_engine": ([*PARTS, "stream_register.sv", "timer_wheel.sv", *REQUESTER_PARTS, *RESPONDER_PARTS, "qp_engine.sv"],
                   REQUESTER + RESPONDER + WHEEL),
     "timer_wheel": (["timer_wheel.sv"], WHEEL),
 }

@@ -14,8 +14,10 @@ MODULES = {
     "timer_wheel": (["timer_wheel.sv", "sva/timer_wheel_sva.sv"], ["timer_wheel_test.cpp"], []),
     "qp_engine": (
         ["roce_pkg.sv", "qp_pkg.sv", "opcode_decoder.sv", "round_robin.sv", "ram_1r1w.sv", "stream_register.sv",
-         "timer_wheel.sv", "requester.sv", "responder.sv", "qp_engine.sv", "sva/round_robin_sva.sv",
-         "sva/timer_wheel_sva.sv", "sva/requester_sva.sv", "sva/responder_sva.sv", "sva/qp_engine_sva.sv"],
+         "timer_wheel.sv", "response_check.sv", "request_packet.sv", "send_control.sv", "send_completion.sv",
+         "send_window.sv", "requester.sv", "request_check.sv", "answer_packet.sv", "responder.sv",
+         "qp_engine.sv", "sva/round_robin_sva.sv", "sva/timer_wheel_sva.sv", "sva/requester_sva.sv",
+         "sva/responder_sva.sv", "sva/qp_engine_sva.sv"],
         _ENGINE_TESTS,
         ["model/roce/opcode.cpp", "model/roce/requester.cpp", "model/roce/completer.cpp",
          "model/roce/responders/responder.cpp",

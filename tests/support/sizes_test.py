@@ -18,8 +18,6 @@ SOURCES = (".h", ".cpp", ".c", ".sv")
 # Larger all the same, with the reason.
 EXCEPTIONS = {
     "model/abi/c/command.h": "generated from model/abi/command.h",
-    "rtl/requester.sv": "one always_comb decides and writes back; its parts are not separated yet",
-    "rtl/responder.sv": "as requester.sv",
     "sim/recording/format.cpp": "kinds() is the table of event kinds",
 }
 
