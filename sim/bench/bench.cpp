@@ -17,6 +17,7 @@
 #include "sim/system.h"
 #include "sim/warnings/control_settings.h"
 #include "sim/warnings/pause_settings.h"
+#include "sim/warnings/round_trips.h"
 #include "sim/warnings/unused_priorities.h"
 
 namespace rnicsim::sim::bench {
@@ -59,6 +60,7 @@ bool run(const BenchOptions& options, const Prepared& prepared, Then&& then, Bou
   if (system.writes_files()) {
     print(pause_warnings(prepared.config));
     print(control_warnings(prepared.config));
+    print(round_trip_warnings(prepared.config));
   }
   Runner runner(system, prepared.workload, prepared.plan);
   Watch watch(options.limits);

@@ -65,6 +65,9 @@ class Hpcc final : public CongestionControl {
   ControlState state(Duration) override { return {.rate = rate()}; }
   bool wants_acknowledgements() const override { return true; }
   bool wants_telemetry() const override { return true; }
+  std::optional<RoundTripLimit> round_trip_limit() const override {
+    return RoundTripLimit{params_.base_rtt, "base_rtt"};
+  }
 
   void sent(std::uint32_t bytes, Duration) override { packet_ = std::max(packet_, bytes); }
   void acknowledged(const AckFacts& ack, Duration) override {
