@@ -179,6 +179,21 @@ class Irn(unittest.TestCase):
         self.assertEqual(min(rates(self.LOSSY)), 0)
         self.assertGreater(min(irn), 10e9)
 
+    # The paper's switches have a buffer of 240 KB for each input, these switches one for each output. If the buffer
+    # holds the windows of all senders, nothing is lost. In a smaller buffer packets that are sent again are lost again,
+    # and each such loss waits for rto_high.
+    def test_an_incast_without_pauses(self):
+        def rate(sets):
+            flows = incast(10, mtu=1024, size="4 MiB", window=1, page="2 MiB")
+            return sum(goodputs(bench(flows, {**sets, **SLOW}, "star:11", "5 ms", "10 ms")))
+        limited = {**self.IRN, "nic.transport.most_in_flight": 110, "nic.transport.rto_high": "2 ms"}
+        paused = rate(self.PAUSES)
+        room = rate({**limited, "switch.port_buffer": "2400 KB"})
+        little = rate({**limited, "nic.transport.rto_high": "320 us", "switch.port_buffer": "240 KB"})
+        print(f"10:1, over the rate with pauses: IRN {room / paused:.0%}; with 240 KB for all {little / paused:.0%}")
+        self.assertGreater(room, 0.99 * paused)
+        self.assertTrue(0.4 * paused < little < 0.9 * paused)
+
     # Read acknowledgements: BDP-FC also limits responses.
     def test_a_limit_of_packets_in_flight_counts_for_responses(self):
         sets = {**self.IRN, "switch.port_buffer": "2 MB", "nic.transport.most_in_flight": 110,
