@@ -15,7 +15,7 @@ namespace rnicsim {
 // Version of the interfaces that a plugin is compiled against: model/base/policy.h, policy_params.h, params.h, units.h
 // and telemetry.h, model/roce/congestion.h, model/base/ports/queue_discipline.h, model/fabric/path_choice.h with the
 // headers that it includes. Raise the number when one of them changes.
-inline constexpr std::uint32_t kPluginInterface = 4;
+inline constexpr std::uint32_t kPluginInterface = 5;
 
 }  // namespace rnicsim
 

@@ -22,10 +22,11 @@ struct LosslessProfile {
 
   void describe(ParamVisitor& visit) {
     visit.param("size", size, "bytes reserved for each port and priority; not part of the shared bytes", {0, 1e12});
-    visit.param("dynamic_th", dynamic_th,
-                "log2 of alpha: a port's priority may hold alpha times the free shared bytes, then its sender is told "
-                "to pause; with mode dynamic",
-                {-8, 8});
+    visit.param(
+        "dynamic_th", dynamic_th,
+        "log2 of alpha: a port's priority may hold alpha times the free shared bytes; with more bytes the switch "
+        "pauses the sender; with mode dynamic",
+        {-8, 8});
     visit.param("static_th", static_th, "shared bytes that a port's priority may hold; with mode static", {0, 1e12});
     visit.param("xon", xon, "bytes held at which the sender may send again", {0, 1e12});
     visit.param("xon_offset", xon_offset, "or the threshold minus these bytes, if this is more than xon; 0: only xon",

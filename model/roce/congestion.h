@@ -59,6 +59,12 @@ struct ControlState {
   bool operator==(const ControlState&) const = default;
 };
 
+// The longest round trip through the empty fabric with which one queue pair can still use the whole line.
+struct RoundTripLimit {
+  Duration most{};
+  const char* parameters = "";  // the control's parameters that determine it, for messages: "base_rtt"
+};
+
 class CongestionControl {
  public:
   static constexpr Duration kNever{std::numeric_limits<std::int64_t>::max()};
@@ -91,6 +97,8 @@ class CongestionControl {
   // True: acknowledged() needs the delay inside the receiver. Requests and acknowledgements are then 8 bytes longer on
   // the line. A control that wants telemetry does not get the delay.
   virtual bool wants_endpoint_delay() const { return false; }
+  // nullopt: the parameters fit any round trip.
+  virtual std::optional<RoundTripLimit> round_trip_limit() const { return std::nullopt; }
 
   // --- Inputs.
   virtual void sent(std::uint32_t /*bytes on the wire*/, Duration /*now*/) {}

@@ -45,6 +45,7 @@
 #include "sim/snapshot_server.h"
 #include "sim/warnings/control_settings.h"
 #include "sim/warnings/pause_settings.h"
+#include "sim/warnings/round_trips.h"
 #include "sim/warnings/unused_priorities.h"
 #include "sim/watch.h"
 
@@ -523,6 +524,7 @@ class Run {
     warn_of_discards();
     warn(pause_warnings(system_.config()));
     if (outside_ == nullptr) warn(control_warnings(system_.config()));
+    warn(round_trip_warnings(system_.config()));
     warn(system_.pause_storms());
     warn(priority_warnings(system_));
     if (outside_ != nullptr)

@@ -8,6 +8,7 @@
 #include "sim/bench/results/bench_json.h"
 #include "sim/bench/results/results.h"
 #include "sim/bench/runner.h"
+#include "sim/bench/service_levels.h"
 #include "sim/config/config_error.h"
 #include "sim/config/data_files.h"
 #include "sim/engine_choice.h"
@@ -17,6 +18,7 @@
 #include "sim/system.h"
 #include "sim/warnings/control_settings.h"
 #include "sim/warnings/pause_settings.h"
+#include "sim/warnings/round_trips.h"
 #include "sim/warnings/unused_priorities.h"
 
 namespace rnicsim::sim::bench {
@@ -59,6 +61,8 @@ bool run(const BenchOptions& options, const Prepared& prepared, Then&& then, Bou
   if (system.writes_files()) {
     print(pause_warnings(prepared.config));
     print(control_warnings(prepared.config));
+    print(round_trip_warnings(prepared.config));
+    print(service_level_warnings(prepared.workload, prepared.config));
   }
   Runner runner(system, prepared.workload, prepared.plan);
   Watch watch(options.limits);

@@ -35,8 +35,8 @@ const PolicyEntry<CongestionControl> kEntry{
 
 class Congestion : public ManyPairs {
  protected:
-  void start(NicParams params, std::uint32_t count) {
-    params.congestion.control.name = "metronome";
+  void start(NicParams params, std::uint32_t count, const char* control = "metronome") {
+    params.congestion.control.name = control;
     build(params, count, [](abi::Qpc& c) { c.timeout = 16; });
     for (auto* node : {&a(), &b()})
       node->nic.blocks().tx.sent.subscribe([this, node](const PacketTrace& packet) {
@@ -102,6 +102,21 @@ TEST_F(Congestion, AcknowledgementsDoNotWait) {
   expect_gaps(held(b(), 0));
   ASSERT_EQ(free(b(), 0).size(), 8u);
   for (std::size_t i = 0; i < 8; ++i) EXPECT_LT((free(b(), 0)[i] - held(a(), 0)[i]).ps, (2_us).ps) << i;
+}
+
+// Payload of consecutive packets reaches memory within a write's latency. A packet that asks for an acknowledgement
+// gets it at its own time, and not at that of the message's last packet: controls measure this time.
+TEST_F(Congestion, EachPacketOfABurstIsAcknowledgedAtItsTime) {
+  NicParams params;
+  params.congestion.ack_every = 1;
+  start(params, 1, "timely");
+  constexpr std::uint32_t kPackets = 32;
+  write(0, kPackets * 1024);
+  complete(1);
+  const auto &requests = held(a(), 0), &answers = free(b(), 0);
+  ASSERT_EQ(requests.size(), kPackets);
+  EXPECT_GT(answers.size(), kPackets / 2);
+  EXPECT_LT((answers.front() - requests.front()).ps, (1500_ns).ps);
 }
 
 // A context that a delayed queue pair needs is not evicted.

@@ -40,6 +40,16 @@ class Dcqcn(unittest.TestCase):
         for rate in controlled:
             self.assertLess(abs(rate * 4 / sum(controlled) - 1), 0.15, controlled)
 
+    # If a switch pauses its senders before the queue reaches kmin, there are no marks, and DCQCN changes nothing.
+    def test_marks_must_come_before_pauses(self):
+        topology = cabled(("h1", "s0"), ("h2", "s0"), ("h3", "s0"), ("h4", "s1"), ("h0", "s1"), ("s0", "s1"))
+        late = {**PFC, **SLOW, **DCQCN, "switch.pfc.xoff": "24 KB", "switch.pfc.xon": "22 KB",
+                "switch.ecn.kmin": "120 KB"}
+        results = bench(incast(4), late, topology, "20 ms", "20 ms")
+        rates = goodputs(results)
+        self.assertEqual(sum(box["counters"]["ecn_marked"] for box in results["switches"].values()), 0)
+        self.assertGreater(rates[3], 0.48 * sum(rates), rates)
+
     # The first flow crosses two congested ports and gets marks from both.
     def test_a_parking_lot(self):
         topology = cabled(("h0", "s0"), ("h1", "s0"), ("h2", "s1"), ("h3", "s1"), ("h4", "s2"), ("h5", "s2"),
@@ -96,6 +106,21 @@ class Hpcc(unittest.TestCase):
         self.assertGreater(latency_us({**with_control("dcqcn"), **marks}, "p50"), 5 * alone)
         self.assertGreater(latency_us(PFC, "p50"), 30 * alone)
 
+
+    # A second flow shares the line from 3 to 4 ms. HPCC's flow then uses the line again within some round trips,
+    # DCQCN's by steps of rpg_time_reset.
+    def test_a_line_that_becomes_free_is_used(self):
+        flows = [flow("h1", "h0", size="64 KiB", window=16),
+                 flow("h2", "h0", size="64 KiB", window=16, start="3 ms", stop="4 ms")]
+        marks = {"nic.congestion.ecn": "forced", "switch.ecn.priorities": 1, "nic.congestion.np.moderation": "qp"}
+
+        def alone_again(sets):
+            return goodputs(bench(flows, sets, "star:3", "4400 us", "200 us"))[0]
+        hpcc = alone_again({**with_control("hpcc"), "nic.congestion.ack_every": 1})
+        dcqcn = alone_again({**with_control("dcqcn"), **marks})
+        print(f"0.4 ms after the other flow's end: HPCC {hpcc / 1e9:.1f} Gb/s, DCQCN {dcqcn / 1e9:.1f} Gb/s")
+        self.assertGreater(hpcc, 90e9)
+        self.assertLess(dcqcn, 0.8 * hpcc)
 
     # HPCC's senders learn the length of the queue; DCQCN's learn that there is a queue.
     def test_an_incast_of_sixteen(self):
@@ -154,6 +179,21 @@ class Irn(unittest.TestCase):
         self.assertEqual(min(rates(self.LOSSY)), 0)
         self.assertGreater(min(irn), 10e9)
 
+    # The paper's switches have a buffer of 240 KB for each input, these switches one for each output. If the buffer
+    # holds the windows of all senders, nothing is lost. In a smaller buffer packets that are sent again are lost again,
+    # and each such loss waits for rto_high.
+    def test_an_incast_without_pauses(self):
+        def rate(sets):
+            flows = incast(10, mtu=1024, size="4 MiB", window=1, page="2 MiB")
+            return sum(goodputs(bench(flows, {**sets, **SLOW}, "star:11", "5 ms", "10 ms")))
+        limited = {**self.IRN, "nic.transport.most_in_flight": 110, "nic.transport.rto_high": "2 ms"}
+        paused = rate(self.PAUSES)
+        room = rate({**limited, "switch.port_buffer": "2400 KB"})
+        little = rate({**limited, "nic.transport.rto_high": "320 us", "switch.port_buffer": "240 KB"})
+        print(f"10:1, over the rate with pauses: IRN {room / paused:.0%}; with 240 KB for all {little / paused:.0%}")
+        self.assertGreater(room, 0.99 * paused)
+        self.assertTrue(0.4 * paused < little < 0.9 * paused)
+
     # Read acknowledgements: BDP-FC also limits responses.
     def test_a_limit_of_packets_in_flight_counts_for_responses(self):
         sets = {**self.IRN, "switch.port_buffer": "2 MB", "nic.transport.most_in_flight": 110,
@@ -167,6 +207,28 @@ class Irn(unittest.TestCase):
         self.assertEqual(none, 0)
         self.assertGreater(with_it, 0.99 * 98.04e9)
         self.assertGreater(with_it, without)
+
+
+class Livelock(unittest.TestCase):
+    """Guo et al., SIGCOMM 2016: a switch loses one of 256 packets. Long messages that begin again at each loss (go back
+    0) hardly ever complete, although the line is busy. With go-back-N they complete."""
+
+    def test_messages_that_begin_again_never_end(self):
+        def run(mode, op):
+            sender = "h1" if op == "read" else "h0"
+            sets = {"nic.transport.recovery": mode, "nic.adaptive_timeout": "100 us"}
+            results = bench([flow("h0", "h1", op=op, mtu=1024, size="1 MB", retry=7)], sets, "star:2", "1 ms", "20 ms",
+                            ("--fault", f"drop=0.00390625,host={sender}"))
+            return (results["flows"][0]["rate_per_s"] * 8e6,
+                    results["hosts"][sender]["derived"]["nic.port.tx_busy_share"])
+        again, busy = run("go_back_0", "read")
+        self.assertGreater(busy, 0.9)
+        self.assertLess(again, 10e9)
+        told = {op: run("go_back_n", op)[0] for op in ("read", "write")}
+        print(f"one of 256 packets lost, messages of 1 MB: go back 0 {again / 1e9:.1f} Gb/s, go-back-N "
+              f"{told['read'] / 1e9:.1f} (READ) and {told['write'] / 1e9:.1f} (WRITE)")
+        for op, rate in told.items():
+            self.assertGreater(rate, 65e9, op)
 
 
 class Reads(unittest.TestCase):

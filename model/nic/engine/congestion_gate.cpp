@@ -28,24 +28,31 @@ void CongestionGate::settle(double rate, Duration now) {
   rate_ = rate;
 }
 
+const roce::Allowance& CongestionGate::allowed(Duration now) {
+  if (now < allowed_until_) return allowed_;
+  allowed_ = control_->allowance(now);
+  allowed_until_ = control_->next_change();
+  settle(allowed_.rate, now);
+  return allowed_;
+}
+
 Duration CongestionGate::not_before(Duration now, const UnansweredPackets* same, std::uint64_t other) {
-  const auto allowed = control_->allowance(now);
-  settle(allowed.rate, now);
+  const auto window = allowed(now).window;
   // After the window became smaller, no packet in flight may request an acknowledgement: one more packet goes, and
   // requests one.
-  if (same != nullptr && same->asked() != 0 && same->bytes() + other >= allowed.window) return kNever;
-  return paid_at_ <= now ? paid_at_ : std::min(paid_at_, control_->next_change());
+  if (same != nullptr && same->asked() != 0 && same->bytes() + other >= window) return kNever;
+  return paid_at_ <= now ? paid_at_ : std::min(paid_at_, allowed_until_);
 }
 
 void CongestionGate::sent(std::uint32_t bytes, Duration now) {
-  control_->sent(bytes, now);
-  settle(control_->allowance(now).rate, now);
+  heard().sent(bytes, now);
+  allowed(now);
   if (rate_ != roce::Allowance::kUnlimited) paid_at_ = std::max(paid_at_, now) + time_at(8.0 * bytes, rate_);
 }
 
 // The last packet that fits into the window requests an acknowledgement, which will open the window.
 bool CongestionGate::is_to_ask(const UnansweredPackets& same, std::uint32_t bytes, std::uint64_t other, Duration now) {
-  return same.unasked() + 1 >= ack_every_ || same.bytes() + bytes + other >= control_->allowance(now).window;
+  return same.unasked() + 1 >= ack_every_ || same.bytes() + bytes + other >= allowed(now).window;
 }
 
 bool CongestionGate::request_sent(roce::Psn end, std::uint32_t bytes, bool asks, Duration now) {
@@ -78,13 +85,13 @@ void CongestionGate::answered(const UnansweredPackets::Answered& packets, std::u
   if (!tracks_) return;
   marked_ = marked_ || marked;
   if (packets.bytes == 0) return;
-  control_->acknowledged({.rtt = packets.rtt,
-                          .bytes = packets.bytes,
-                          .in_flight = in_flight,
-                          .endpoint = std::exchange(endpoint_, {}),
-                          .marked = std::exchange(marked_, false),
-                          .hops = std::exchange(hops_, {})},
-                         now);
+  heard().acknowledged({.rtt = packets.rtt,
+                        .bytes = packets.bytes,
+                        .in_flight = in_flight,
+                        .endpoint = std::exchange(endpoint_, {}),
+                        .marked = std::exchange(marked_, false),
+                        .hops = std::exchange(hops_, {})},
+                       now);
 }
 
 std::optional<ControlView> CongestionGate::new_view(Duration now) {

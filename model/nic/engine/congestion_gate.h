@@ -67,15 +67,21 @@ class CongestionGate {
   // The same for packets that the caller tracks; `in_flight`: all bytes that are still unacknowledged.
   void answered(const UnansweredPackets::Answered& packets, std::uint64_t in_flight, bool marked, Duration now);
 
-  void notified(Duration now) { control_->notified(now); }
-  void lost(Duration now) { control_->lost(now); }
-  void timed_out(Duration now) { control_->timed_out(now); }
+  void notified(Duration now) { heard().notified(now); }
+  void lost(Duration now) { heard().lost(now); }
+  void timed_out(Duration now) { heard().timed_out(now); }
 
   // For traces: the view at `now`; nullopt: unchanged since the last call. Has no other effect.
   std::optional<ControlView> new_view(Duration now);
 
  private:
   void settle(double rate, Duration now);
+  const roce::Allowance& allowed(Duration now);
+  // The control, for an input, which may change its allowance.
+  roce::CongestionControl& heard() {
+    allowed_until_ = {};
+    return *control_;
+  }
 
   std::unique_ptr<roce::CongestionControl> control_;
   bool tracks_ = false;
@@ -88,6 +94,9 @@ class CongestionGate {
   // Time at which the packets sent so far are paid for at `rate_`.
   double rate_ = roce::Allowance::kUnlimited;
   Duration paid_at_{};
+  // The control's last answer, and the time until which it holds without an input: a packet needs it several times.
+  roce::Allowance allowed_;
+  Duration allowed_until_{};
   UnansweredPackets requests_;
   std::unique_ptr<ControlView> last_view_;  // nullptr: new_view() was never called
 };

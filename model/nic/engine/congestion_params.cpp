@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/nic/engine/congestion_params.h"
 
+#include <memory>
+
 #include "model/base/policy.h"
 #include "model/base/policy_params.h"
 #include "model/roce/congestion.h"
@@ -13,13 +15,29 @@ template class PolicyChoice<roce::CongestionControl>;
 
 namespace rnicsim::nic {
 
+namespace {
+
+// nullptr: a control that never limits.
+std::unique_ptr<roce::CongestionControl> made(const PolicyChoice<roce::CongestionControl>& control, BitRate line) {
+  return make_policy<roce::CongestionControl>(control.name, control.params(control.name), line);
+}
+
+}  // namespace
+
 ControlInputs CongestionParams::inputs(BitRate line) const {
-  const auto own = make_policy<roce::CongestionControl>(control.name, control.params(control.name), line);
+  const auto own = made(control, line);
   if (!own) return {};
   return {.acknowledgements = own->wants_acknowledgements(),
           .cnps = own->wants_cnps(),
           .marks = own->wants_marks(),
           .telemetry = own->wants_telemetry()};
+}
+
+std::optional<ControlRoundTrip> CongestionParams::round_trip_limit(BitRate line) const {
+  const auto own = made(control, line);
+  const auto limit = own ? own->round_trip_limit() : std::nullopt;
+  if (!limit) return std::nullopt;
+  return ControlRoundTrip{limit->most, "nic.congestion." + control.name + '.' + limit->parameters};
 }
 
 void CongestionParams::describe(ParamVisitor& visit) {

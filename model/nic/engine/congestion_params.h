@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "model/base/policy_choice.h"
+#include "model/base/units.h"
 #include "model/nic/packets/notification_params.h"
 
 namespace rnicsim::roce {
@@ -24,6 +26,12 @@ struct ControlInputs {
   bool telemetry = false;
 };
 
+// roce::RoundTripLimit of a control.
+struct ControlRoundTrip {
+  Duration most{};
+  std::string parameters;  // "nic.congestion.hpcc.base_rtt"
+};
+
 struct CongestionParams {
   static constexpr const char* kEcnWords[] = {"forced", "program"};
 
@@ -34,7 +42,9 @@ struct CongestionParams {
   std::uint32_t ack_every = 4;
 
   bool ecn_forced() const { return ecn == kEcnWords[0]; }
-  ControlInputs inputs(BitRate line) const;  // `line`: the port's rate
+  // `line`: the port's rate.
+  ControlInputs inputs(BitRate line) const;
+  std::optional<ControlRoundTrip> round_trip_limit(BitRate line) const;  // nullopt: the control has no limit
   void describe(ParamVisitor& visit);
 };
 

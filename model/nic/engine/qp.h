@@ -108,6 +108,7 @@ struct Qp {
   std::unique_ptr<ReadAcks> read_acks;        // nullptr: no READ response needs an acknowledgement
 
   bool held_back = false;  // waits for a timer of congestion control or of the rate limit
+  Duration held_until{};   // the timer's deadline
   CongestionGate congestion;
   Pacer pacer;  // used if context.rate_limit is set
 

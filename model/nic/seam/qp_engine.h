@@ -127,7 +127,9 @@ struct Scatter {  // payload of one packet -> memory
   bool remote;
   Regions regions;  // their length is that of the payload
   Payload payload;
-  bool more = false;      // a packet of the same message follows: both may land together, at its time
+  // A packet of the same message follows, and no acknowledgement waits for this one: both may land together, at the
+  // later time.
+  bool more = false;
   std::uint8_t room = 0;  // bytes after the last region that padding to a cache line may use
 };
 

@@ -13,7 +13,6 @@
 // free.
 // Acknowledgements without telemetry change nothing. The paper assumes a fabric without loss. The reaction to a loss is
 // this model's: the loss keeps loss_factor of the window.
-// model's: it leaves loss_factor of the window.
 #include <algorithm>
 #include <span>
 
@@ -66,12 +65,19 @@ class Hpcc final : public CongestionControl {
   ControlState state(Duration) override { return {.rate = rate()}; }
   bool wants_acknowledgements() const override { return true; }
   bool wants_telemetry() const override { return true; }
+  std::optional<RoundTripLimit> round_trip_limit() const override {
+    return RoundTripLimit{params_.base_rtt, "base_rtt"};
+  }
 
   void sent(std::uint32_t bytes, Duration) override { packet_ = std::max(packet_, bytes); }
   void acknowledged(const AckFacts& ack, Duration) override {
     const bool over = round_.over(ack.bytes);
-    if (measure(ack.hops)) adjust(over);
-    if (over) round_.begin(ack.in_flight);
+    const bool measured = measure(ack.hops);
+    if (measured) adjust(over);
+    // A round trip that ends without telemetry lasts until the next telemetry, which then moves the reference.
+    if (!over || (!measured && began_)) return;
+    round_.begin(ack.in_flight);
+    began_ = true;
   }
   void lost(Duration now) override { cut(now); }
   void timed_out(Duration now) override { cut(now); }
@@ -127,6 +133,7 @@ class Hpcc final : public CongestionControl {
   std::uint32_t stage_ = 0;   // round trips in a row without a jump
   std::uint32_t packet_ = 0;  // bytes of the largest packet sent
   RoundTrip round_;           // since the reference window moved
+  bool began_ = false;        // an acknowledgement has begun a round trip
   TimeApart cuts_;
 };
 

@@ -83,6 +83,9 @@ class Swift final : public CongestionControl {
   ControlState state(Duration) override { return {.rate = rate()}; }
   bool wants_acknowledgements() const override { return true; }
   bool wants_endpoint_delay() const override { return params_.endpoint_target != Duration{}; }
+  std::optional<RoundTripLimit> round_trip_limit() const override {
+    return RoundTripLimit{unscaled_target(), "base_target + h x hops"};
+  }
 
   void sent(std::uint32_t bytes, Duration) override { packet_ = std::max(packet_, bytes); }
   void acknowledged(const AckFacts& ack, Duration now) override {
@@ -119,10 +122,12 @@ class Swift final : public CongestionControl {
   Duration round_trip() const { return rtt_ > Duration{} ? rtt_ : params_.base_target; }
   double rate() const { return bounds_.within(rate_of(window(), round_trip())); }
 
+  // The target of a large window: flow scaling adds nothing.
+  Duration unscaled_target() const { return params_.base_target + params_.h * params_.hops; }
   Duration fabric_target() const {
     const auto scaled = scale_ * (1 / std::sqrt(fabric_.bytes / packet()) - 1 / std::sqrt(params_.fs_max_cwnd));
     const auto raised = std::clamp(scaled, 0.0, static_cast<double>(params_.fs_range.ps));
-    return params_.base_target + params_.h * params_.hops + Duration{static_cast<std::int64_t>(raised)};
+    return unscaled_target() + Duration{static_cast<std::int64_t>(raised)};
   }
   void answered(DelayWindow& window, Duration delay, Duration target, std::uint64_t bytes, Duration now) {
     if (delay < target) return grow(window, static_cast<double>(bytes) / packet());

@@ -76,6 +76,7 @@ class Timely final : public CongestionControl {
   Allowance allowance(Duration) override { return {.rate = rate_}; }
   ControlState state(Duration) override { return {.rate = rate_}; }
   bool wants_acknowledgements() const override { return true; }
+  std::optional<RoundTripLimit> round_trip_limit() const override { return RoundTripLimit{params_.t_high, "t_high"}; }
 
   void acknowledged(const AckFacts& ack, Duration now) override {
     acknowledged_ += ack.bytes;

@@ -90,14 +90,29 @@ void AnswerSide::order_data() {
   ++rd_atomic_pending_;
 }
 
+// True: the READ `again` requests the rest of `read` from a packet that was already sent.
+bool AnswerSide::requests_rest(const PendingAnswer& again, const PendingAnswer& read) const {
+  if (again.kind != PendingAnswer::Kind::read || read.kind != PendingAnswer::Kind::read) return false;
+  const auto packets = distance(read.psn, again.psn);
+  const bool was_sent = packets >= 0 && static_cast<std::uint32_t>(packets) < read.next_packet;
+  const auto skipped = static_cast<std::uint64_t>(packets) * mtu_;
+  return was_sent && again.range.rkey == read.range.rkey && again.range.address == read.range.address + skipped &&
+         skipped + again.range.length == read.range.length;
+}
+
 // A requester that went back expects answers in the order of PSNs: the answer of a duplicate goes before pending
-// answers of later requests. If the answer is already pending, no second one is added.
+// answers of later requests. If the answer is already pending, no second one is added. If a part of the READ's response
+// was lost, the requester discards the rest of the response: the duplicate's response takes its place.
 void AnswerSide::order_again() {
   const auto last = std::prev(pending_answers_.end());
   for (auto earlier = pending_answers_.begin(); earlier != last; ++earlier) {
     const bool covered = !before(last->psn, earlier->psn + earlier->next_packet) &&
                          before(last->psn, earlier->psn + packets_of(*earlier));
     if (earlier->has_data() && covered) return pending_answers_.pop_back();
+    if (!requests_rest(*last, *earlier)) continue;
+    --pending(earlier->duplicate);
+    pending_answers_.erase(earlier);
+    break;
   }
   ++duplicates_pending_;
   auto behind = last;

@@ -93,6 +93,7 @@ class AnswerSide {
   void pass_over_acknowledgements(std::optional<Psn> chosen);
   [[gnu::noinline]] bool place_failed(PooledList<PendingAnswer>::iterator pending_answer);
   std::uint32_t packets_of(const PendingAnswer& pending_answer) const;
+  bool requests_rest(const PendingAnswer& again, const PendingAnswer& read) const;
   PendingAnswer* find(AnswerId id);
   SentAnswer read_packet(Headers& headers);
   void put(Headers& headers, Opcode opcode, Psn psn, const PendingAnswer& pending_answer) const;

@@ -105,6 +105,18 @@ TEST_F(Hpcc, WithoutStagesEachRoundTripJumps) {
   EXPECT_DOUBLE_EQ(window(), kBegins);
 }
 
+// A receiver sends an acknowledgement with telemetry, and then another one without. If each round trip ends at the
+// latter, the reference moves at the next acknowledgement with telemetry.
+TEST_F(Hpcc, TheReferenceMovesIfRoundTripsEndWithoutTelemetry) {
+  send();
+  answer(1, 0, kPacket);
+  for (int i = 0; i < 10; ++i) {
+    answer(1, 0, kPacket);
+    tell({}, kPacket);
+  }
+  EXPECT_LT(window(), 0.8 * kBegins);
+}
+
 // Acknowledgements of packets that left before the reference moved compute from the same reference.
 TEST_F(Hpcc, TheReferenceMovesOnceARoundTrip) {
   send();

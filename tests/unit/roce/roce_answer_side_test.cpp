@@ -35,6 +35,15 @@ class AnswerSideTest : public ::testing::Test, private CoreActions {
     side_.request(headers, payload, offer);
     side_.settle();
   }
+  // A READ of the packets `first` to `end` of a range, counted from kFirst.
+  void read(std::uint32_t first, std::uint32_t end) {
+    Headers headers;
+    headers.bth.opcode = Opcode::read_request;
+    headers.bth.psn = kFirst + first;
+    headers.reth = Reth{0x1000 + std::uint64_t{first} * kMtu, {1}, (end - first) * kMtu};
+    side_.request(headers, 0, granted());
+    side_.settle();
+  }
   static Offer granted() {
     return {.receive = Offer::Receive::available, .receive_bytes = 1 << 20, .access_granted = true};
   }
@@ -159,6 +168,25 @@ TEST_F(AnswerSideTest, AReadIsAnsweredPacketByPacket) {
   EXPECT_EQ(answer(), "READ 0");
   EXPECT_EQ(answer(), "READ 1");
   EXPECT_EQ(answer(), "none");
+}
+
+// The requester discards the rest of a response with a gap: only the repeated READ is answered.
+TEST_F(AnswerSideTest, ARepeatedReadTakesThePlaceOfTheRest) {
+  read(0, 5);
+  read(5, 7);
+  for (const auto* packet : {"READ 0", "READ 1", "READ 2"}) EXPECT_EQ(answer(), packet);
+  read(1, 5);
+  read(5, 7);  // is pending anyway
+  for (const auto* packet : {"READ 1", "READ 2", "READ 3", "READ 4", "READ 5", "READ 6", "none"})
+    EXPECT_EQ(answer(), packet);
+}
+
+// A READ of a part, such as lost packets alone, is answered in addition.
+TEST_F(AnswerSideTest, ARepeatedPartOfAReadLeavesTheRest) {
+  read(0, 4);
+  for (const auto* packet : {"READ 0", "READ 1", "READ 2"}) EXPECT_EQ(answer(), packet);
+  read(1, 2);
+  for (const auto* packet : {"READ 3", "READ 1", "none"}) EXPECT_EQ(answer(), packet);
 }
 
 TEST_F(AnswerSideTest, InPlaceOfBytesThatCannotBeHadComesANakAndNothingBehind) {

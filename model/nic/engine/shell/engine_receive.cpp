@@ -235,7 +235,7 @@ void EngineShell::place(Qp& qp, const PacketIn& packet, const roce::Verdict& ver
                   .remote = !verdict.to_receive_wqe,
                   .regions = {},
                   .payload = std::move(payload),
-                  .more = !verdict.completes};
+                  .more = !verdict.completes && !verdict.acknowledge};
   if (verdict.to_receive_wqe) {
     const auto& regions = qp.receive_ring.filling()->regions;
     scatter.regions = slice(regions, verdict.offset, bytes);

@@ -460,7 +460,8 @@ Duration EngineShell::next_request_at(Qp& qp) {
 bool EngineShell::holds_back(Qp& qp, Duration at) {
   if (at <= now()) return false;
   if (at == CongestionGate::kNever) return true;  // an acknowledgement opens the window
-  qp.held_back = true;
+  if (std::exchange(qp.held_back, true) && qp.held_until == at) return true;
+  qp.held_until = at;
   out_.timer({qp.qpn, kHeldBackTimer, at - now()});
   return true;
 }
