@@ -12,7 +12,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from guests_test import GuestTest, TEMPORARY, on, vm  # noqa: E402
+from guests_test import GuestTest, on, vm  # noqa: E402
 import apps  # noqa: E402
 
 PERFTEST = "-d rnic0 -x 1 -F"
@@ -121,24 +121,25 @@ class Ethernet(NicTest):
 
 class Vlans(NicTest):
     """A network device of a VLAN on the port: its GIDs are in the VLAN, and packets from these GIDs have its tag."""
-    GID = "$(basename $(grep -l 0a09:000{} /sys/class/infiniband/rnic0/ports/1/gids/*))"
+    GID = "$(basename $(grep -l 0a09:000{0} /sys/class/infiniband/rnic0/ports/1/gids/*))"
 
     def test_queue_pairs_and_connections(self):
-        up = ("ip link add link eth1 name eth1.100 type vlan id 100 && ip addr add 10.9.0.{0}/24 dev eth1.100 && "
-              "ip link set eth1.100 up; sleep 2; cat /sys/class/infiniband/rnic0/ports/1/gid_attrs/ndevs/" + self.GID)
-        capture = os.path.join(TEMPORARY.name, "vlan.pcapng")
-        result = self.run_on_both(
-            ("g0", up.format(1)), ("g1", up.format(2)),
-            ("g0", f"ibv_rc_pingpong -l 5 -g {self.GID.format(1)}"),
-            ("g1", f"ibv_rc_pingpong -l 5 -g {self.GID.format(2)} g0"),
-            ("g0", "rping -s -a 10.9.0.1 -C 10 -v || true"), ("g1", "rping -c -a 10.9.0.1 -C 10 -v"),
-            options=("--pcap", capture))
+        up = ("modprobe 8021q && ip link add link eth1 name eth1.100 type vlan id 100 && "
+              "ip addr add 10.9.0.{0}/24 dev eth1.100 && ip link set eth1.100 up; sleep 2; "
+              "cat /sys/class/infiniband/rnic0/ports/1/gid_attrs/ndevs/" + self.GID)
+        with apps.folder() as folder:
+            result = self.run_on_both(
+                ("g0", up.format(1)), ("g1", up.format(2)),
+                ("g0", f"ibv_rc_pingpong -l 5 -g {self.GID.format(1)}"),
+                ("g1", f"ibv_rc_pingpong -l 5 -g {self.GID.format(2)} g0"),
+                ("g0", "rping -s -a 10.9.0.1 -C 10 -v || true"), ("g1", "rping -c -a 10.9.0.1 -C 10 -v"),
+                options=("--pcap", folder / "vlan.pcapng"))
+            frames = (folder / "vlan.pcapng").read_bytes()
         for guest in ("g0", "g1"):
             self.assertIn("eth1.100", result.lines(guest), result)
         self.assertEqual(len(re.findall(r"(?m)^\d+ iters in ", result.text("g1"))), 1, result)
         self.assertEqual(result.text("g1").count("rdma-ping-"), 10, result)
         # UDP to port 4791 after a tag. The TCI of the ping-pong's packets has the service level of the ping-pong.
-        frames = pathlib.Path(capture).read_bytes()
         tagged = re.findall(rb"\x81\x00(..)\x08\x00\x45.{21}\x12\xb7", frames, re.S)
         self.assertGreater(tagged.count(b"\xa0\x64"), 1000, result)
         self.assertGreater(tagged.count(b"\x00\x64"), 10, result)
