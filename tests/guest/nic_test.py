@@ -154,6 +154,14 @@ class KernelUsers(NicTest):
         self.assertIn("read back: 16 MiB", result.lines("g1"))
         self.assertGreater(int(re.search(r"nic\.rx\.payload_bytes +(\d+)", result.out)[1]), 16 << 20, result)
 
+    def test_nfs(self):
+        result = self.run_on_both(("g0", "nfs_server.sh 48"), ("g1", "nfs_files.sh 10.0.0.1 16"),
+                                  files=(PROGRAMS / "nfs_server.sh", PROGRAMS / "nfs_files.sh"))
+        # A listener for each version of IP, and none but of RDMA.
+        self.assertEqual(set(result.lines("g0")), {"rdma 20049"}, result)
+        self.assertEqual(result.lines("g1"), ["proto=rdma", "12345678", "read back: 16 MiB"], result)
+        self.assertGreater(int(re.search(r"nic\.rx\.payload_bytes +(\d+)", result.out)[1]), 16 << 20, result)
+
     def test_rds(self):
         program = apps.built("rds_messages", (PROGRAMS / "rds_messages.c").read_text())
         result = self.run_on_both(("g[0-1]", "modprobe rds_rdma"), ("g0", "rds_messages receive 10.0.0.1 300"),
