@@ -188,6 +188,28 @@ class Faults(NicTest):
         self.assert_ended(result, 0)
         self.assertEqual(result.lines("g0"), ["0", "1", "back"])
 
+    def test_a_device_that_fails_under_traffic_works_after_a_reset(self):
+        # The device of g0 fails every 120 s, because the time of a guest's boot is not known.
+        faults = [word for at in range(40, 900, 120) for word in ("--fault", f"fatal,host=h0,at={at}s")]
+        program = apps.built("first_event", (PROGRAMS / "first_event.c").read_text(), "-libverbs")
+        failure = ("busybox nc -l -p 7000 >/dev/null & first_event rnic0; "
+                   "until [ $(cat /sys/class/net/eth1/carrier) = 0 ]; do sleep 0.2; done; "
+                   "dmesg | grep -o 'device stopped: [^;]*'; "
+                   # Calls fail at once, and the port goes down without the device.
+                   "ibv_rc_pingpong -g 1 2>/dev/null || echo no pingpong; "
+                   "ip link set eth1 mtu 1500 || echo no new queues; ip link set eth1 up || echo no queues; ")
+        again = ("cd /sys/bus/pci/drivers/rnic && d=$(ls -d 0000:*) && echo $d >unbind && echo $d >bind && "
+                 "ip link set eth1 mtu 4200 && ip address add 10.0.0.1/24 dev eth1 && ip link set eth1 up && "
+                 "until ping -c 1 -W 1 g1 >/dev/null; do sleep 0.2; done; ibv_rc_pingpong -g 1 -c")
+        result = vm(*faults, "--add", program,
+                    *on(("g0", failure + again), ("g1", "timeout 60 busybox nc g0 7000 </dev/zero; true"),
+                        ("g1", "until ibv_rc_pingpong -g 1 -c g0 2>/dev/null; do sleep 0.5; done")))
+        self.assert_ended(result, 0)
+        for line in ("event: local catastrophic error", "device stopped: the device reports a fatal error",
+                     "no pingpong", "no new queues", "no queues"):
+            self.assertIn(line, result.lines("g0"), result)
+        self.assertRegex(result.text("g1"), r"(?m)^1000 iters in ")
+
     def test_driver_is_unbound_and_bound_under_traffic(self):
         rebind = ("sleep 3; cd /sys/bus/pci/drivers/rnic && d=$(ls -d 0000:*) && echo $d >unbind && echo $d >bind && "
                   "sleep 1 && ibv_devinfo >/dev/null && echo bound")
