@@ -38,7 +38,7 @@ def timed(count, access):
 
 
 def compare(name, count, accesses):
-    """`accesses`: {label: access}, the first is the bare protocol's. In turns, because the load of a machine changes."""
+    """`accesses`: {label: access}, the bare protocol's first. In turns, because the load of a machine changes."""
     taken = {label: [] for label in accesses}
     for _ in range(ROUNDS):
         for label, access in accesses.items():

@@ -218,7 +218,7 @@ class Misuse(ServedDevice):
 
 
 class MachineThatIsKilled(VfioMachine):
-    """Its process is killed when the device asks for memory: in a DMA."""
+    """The machine's process is killed when the device asks for memory: in a DMA."""
 
     def take(self):
         header = struct.unpack("<HHIII", receive(self.client, 16))
