@@ -20,6 +20,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMostViewers = 8;
 // A request within this time after the last snapshot gets the same snapshot again.
 constexpr std::chrono::milliseconds kLeastGap{50};
+// Viewers are served at most once in this time: a guest's loop calls serve() for each access to a register, and one
+// accept() costs as much as the access.
+constexpr std::chrono::milliseconds kServeGap{10};
 
 Descriptor listen_at(const std::string& name) {
   const auto named = abstract_address(name);
@@ -41,6 +44,9 @@ SnapshotServer::SnapshotServer(const System& system, std::function<void(Snapshot
 
 void SnapshotServer::serve() {
   if (!listener_) return;
+  const auto now = Clock::now();
+  if (now - served_ < kServeGap) return;
+  served_ = now;
   accept_viewers();
   std::erase_if(viewers_, [this](Viewer& viewer) { return !hear(viewer) || !answer(viewer); });
 }

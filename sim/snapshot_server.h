@@ -46,6 +46,7 @@ class SnapshotServer {
   std::vector<Viewer> viewers_;
   std::string text_;  // last snapshot
   std::chrono::steady_clock::time_point taken_{};
+  std::chrono::steady_clock::time_point served_{};  // when viewers were served last
 };
 
 }  // namespace rnicsim::sim

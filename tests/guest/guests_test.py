@@ -155,7 +155,7 @@ class Commands(GuestTest):
     def test_a_guest_that_goes_ends_the_run(self):
         result = vm(*on(("g1", "sleep 1000"), ("g0", "poweroff -f")))
         self.assert_ended(result, 1)
-        self.assertIn("g0: its QEMU ended", result.err)
+        self.assertIn("g0: QEMU of this guest ended", result.err)
 
 
 class Image(GuestTest):

@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "sim/guest/transactor/qemu_proxy.h"
@@ -23,7 +24,8 @@ void FunctionServer::turn(std::chrono::nanoseconds longest, Duration limit) {
   listening_.clear();
   for (const auto& place : places_) listening_.push_back({place->listener.descriptor(), POLLIN, 0});
   loop_.turn(listening_, longest, limit);
-  for (auto& place : places_) take_client(*place);
+  for (std::size_t i = 0; i < places_.size(); ++i)
+    if (listening_[i].revents != 0) take_client(*places_[i]);
 }
 
 void FunctionServer::take_client(Place& place) {

@@ -36,8 +36,10 @@ bool Qtest::connected() {
   return bool(socket_);
 }
 
+// Not POLLIN: QEMU answers each interrupt, and a wake-up for the answer would cost as much as the interrupt. serve()
+// reads the answers at the next turn.
 void Qtest::watch(std::vector<pollfd>& watched) const {
-  if (socket_) watched.push_back({socket_.get(), short(POLLIN | (outgoing_.empty() ? 0 : POLLOUT)), 0});
+  if (socket_) watched.push_back({socket_.get(), short(outgoing_.empty() ? 0 : POLLOUT), 0});
 }
 
 // QEMU answers each command with a line; only a line that is not OK is reported.

@@ -8,11 +8,13 @@ usage: device_misuse_test.py RNICSIM [TESTS]
 
 import os
 import select
+import signal
 import socket
 import struct
 import sys
+import time
 
-from machines import MEMORY_AT, MEMORY_BYTES, QemuMachine, VfioMachine, abi, connect, send
+from machines import MEMORY_AT, MEMORY_BYTES, PATIENCE, QemuMachine, VfioMachine, abi, connect, receive, send
 from served_device import ACCESS, LENGTH, ServedDevice, main
 
 
@@ -212,6 +214,122 @@ class Misuse(ServedDevice):
         else:
             self.fail("it is asked for ever")
         self.alive(other)
+        self.end()
+
+
+class MachineThatIsKilled(VfioMachine):
+    """The machine's process is killed when the device asks for memory: in a DMA."""
+
+    def take(self):
+        header = struct.unpack("<HHIII", receive(self.client, 16))
+        body = receive(self.client, header[2] - 16)
+        if header[3] & 0xf != self.REPLY:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return header, body
+
+
+class Neighbours(ServedDevice):
+    """Three machines behind a switch: one breaks the rules under traffic to and from it, and the others go on."""
+    LONG = 1 << 20  # bytes; 8 such messages take longer than the device's next look at its clients
+
+    def setUp(self):
+        super().setUp()
+        self.start("--topology", "star:3", vfio=["h0", "h1", "h2"])
+        self.one = self.machine("h0")
+        self.good = self.connected(self.one, self.machine("h1"))
+
+    def link(self, machine):
+        """A queue pair of h0 with a machine at h2, under traffic in both directions."""
+        ends = []
+        for driver, number in ((self.good[0].driver, 0xc), (self.driver(machine, 3), 0xb)):
+            ends.append((driver.create_qp(number, driver.create_cq(2)), driver.register(4, self.LONG, ACCESS)))
+        (link, source), (back, target) = ends
+        link.connect(back)
+        back.connect(link)
+        for qp, remote, local in ((link, target, source), (back, source, target)):
+            for _ in range(8):
+                qp.send.post(abi.SendOpcode.write, remote.remote(), local.segment(self.LONG))
+            qp.send.ring(qp.driver.device)
+        return link
+
+    def statuses(self, link):
+        """Syndromes of the link's WRITEs, which complete all."""
+        found, deadline = [], time.monotonic() + PATIENCE
+        while len(found) < 8:
+            self.assertLess(time.monotonic(), deadline, found)
+            self.alive(self.one)
+            cqe = link.cq.poll()
+            if cqe is not None:
+                found.append(abi.CqeSyndrome(cqe.syndrome))
+        return found
+
+    def check_others(self, link, *errors):
+        """Messages between h0 and h1; the WRITEs to the broken machine end with one error, and the rest is flushed."""
+        for _ in range(8):
+            self.write(*self.good)
+        found = self.statuses(link)
+        arrived = found.count(abi.CqeSyndrome.success)
+        self.assertLess(arrived, 8)
+        self.assertEqual(found[:arrived], [abi.CqeSyndrome.success] * arrived)
+        self.assertIn(found[arrived], errors)
+        self.assertEqual(found[arrived + 1:], [abi.CqeSyndrome.flushed_error] * (7 - arrived))
+
+    def test_beside_memory_that_is_unmapped(self):
+        machine = self.machine("h2")
+        link = self.link(machine)
+        machine.unshare(MEMORY_AT, MEMORY_BYTES)
+        self.check_others(link, abi.CqeSyndrome.remote_operation_error, abi.CqeSyndrome.transport_retry_exceeded)
+        self.end()
+
+    def test_beside_a_file_that_shrinks(self):
+        machine = self.machine("h2")
+        link = self.link(machine)
+        os.ftruncate(machine.file, 4096)
+        self.check_others(link, abi.CqeSyndrome.remote_operation_error, abi.CqeSyndrome.transport_retry_exceeded)
+        self.end()
+
+    def test_beside_a_reset(self):
+        machine = self.machine("h2")
+        link = self.link(machine)
+        machine.function_reset()
+        self.check_others(link, abi.CqeSyndrome.transport_retry_exceeded)
+        self.driver(machine, 3)
+        self.end()
+
+    @staticmethod
+    def kill_later(machine, work):
+        """Executes `work` in another process, which alone has the machine's connection. Returns its PID."""
+        child = os.fork()
+        if child == 0:
+            try:
+                work()
+            finally:
+                os._exit(0)
+        machine.client.close()
+        return child
+
+    def test_beside_a_process_that_is_killed(self):
+        machine = self.machine("h2")
+        link = self.link(machine)
+
+        def ring():
+            while True:
+                machine.write32(abi.reg.kCommandDoorbell, 1)
+
+        child = self.kill_later(machine, ring)
+        os.kill(child, signal.SIGKILL)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), -signal.SIGKILL)
+        self.check_others(link, abi.CqeSyndrome.transport_retry_exceeded)
+        self.wait_for("rnicsim: h2: the client closed the connection")
+        self.end()
+
+    def test_beside_a_process_that_is_killed_in_a_dma(self):
+        machine = self.machine("h2", MachineThatIsKilled, shares=False)
+        child = self.kill_later(machine, lambda: self.driver(machine, 3))
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), -signal.SIGKILL)
+        for _ in range(8):
+            self.write(*self.good)
+        self.wait_for("rnicsim: h2: the client closed the connection")
         self.end()
 
 

@@ -237,6 +237,7 @@ static const struct ib_device_ops ops = {
 	.query_qp = rnic_query_qp,
 	.query_srq = rnic_query_srq,
 	.reg_user_mr = rnic_reg_user_mr,
+	.rereg_user_mr = rnic_rereg_user_mr,
 	.req_notify_cq = rnic_req_notify_cq,
 	.resize_cq = rnic_resize_cq,
 

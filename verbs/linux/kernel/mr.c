@@ -182,6 +182,7 @@ struct ib_mr *rnic_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 addr
 		error = create_region(dev, mr, pd, access, &create);
 	if (error)
 		goto failed;
+	mr->access = access;
 	return &mr->ib;
 
 failed:
@@ -189,11 +190,75 @@ failed:
 	return ERR_PTR(error);
 }
 
+/* The region keeps its pages and its key. Fails while windows are bound to it. */
+static int change_region(struct rnic_device *dev, struct rnic_mr *mr, struct ib_pd *pd, int access)
+{
+	struct rnicsim_command_header query = {};
+	struct rnicsim_query_mpt present = {};
+	struct rnicsim_create_mpt change = {};
+	int error;
+
+	rnic_fill_header(&query, RNIC_COMMAND(QUERY_MPT), mr->index);
+	error = rnic_execute(dev, &query, sizeof(query), &present, sizeof(present));
+	if (error)
+		return error;
+	rnic_fill_header(&change.header, RNIC_COMMAND(MODIFY_MPT), mr->index);
+	change.context = present.context;
+	change.context.pd = cpu_to_be32(to_rnic_pd(pd)->number);
+	change.context.access_flags = cpu_to_be32(rnic_device_access(dev, access));
+	error = rnic_execute(dev, &change, sizeof(change), NULL, 0);
+	if (!error)
+		mr->access = access;
+	return error;
+}
+
+/* Another region takes the place of `old`, which the core frees. Nothing changes while windows are bound to `old`. */
+static struct ib_mr *replace_region(struct rnic_mr *old, struct ib_pd *pd, u64 start, u64 length, u64 address,
+				    int access)
+{
+	struct rnic_device *dev = to_rnic(pd->device);
+	struct ib_mr *fresh = rnic_reg_user_mr(pd, start, length, address, access, NULL);
+	int error;
+
+	if (IS_ERR(fresh))
+		return fresh;
+	fresh->device = pd->device;
+	fresh->iova = address;
+	fresh->length = length;
+	error = rnic_destroy(dev, RNIC_COMMAND(DESTROY_MPT), old->index);
+	if (error) {
+		rnic_dereg_mr(fresh, NULL);
+		return ERR_PTR(error);
+	}
+	old->replaced = true;
+	return fresh;
+}
+
+/* NULL: the same region, changed. `flags` names the values that change. */
+struct ib_mr *rnic_rereg_user_mr(struct ib_mr *ib, int flags, u64 start, u64 length, u64 address, int access,
+				 struct ib_pd *pd, struct ib_udata *udata)
+{
+	struct rnic_mr *mr = to_rnic_mr(ib);
+
+	if (!(flags & IB_MR_REREG_ACCESS))
+		access = mr->access;
+	if (!(flags & IB_MR_REREG_PD))
+		pd = ib->pd;
+	if (flags & ~IB_MR_REREG_SUPPORTED || access & ~RNIC_KNOWN_ACCESS)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (flags & IB_MR_REREG_TRANS)
+		return replace_region(mr, pd, start, length, address, access);
+	/* Pages that were pinned for reading are not to be written. */
+	if (ib_access_writable(access) && !mr->umem->writable)
+		return replace_region(mr, pd, mr->umem->address, mr->umem->length, ib->iova, access);
+	return ERR_PTR(change_region(to_rnic(ib->device), mr, pd, access));
+}
+
 int rnic_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 {
 	struct rnic_device *dev = to_rnic(ib->device);
 	struct rnic_mr *mr = to_rnic_mr(ib);
-	int error = rnic_destroy(dev, RNIC_COMMAND(DESTROY_MPT), mr->index);
+	int error = mr->replaced ? 0 : rnic_destroy(dev, RNIC_COMMAND(DESTROY_MPT), mr->index);
 
 	if (error)
 		return error;

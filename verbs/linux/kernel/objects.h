@@ -197,6 +197,8 @@ struct rnic_mr {
 	u32 first_page;
 	u32 pages; /* entries of the translation table */
 	u32 used_pages; /* fast registration: those that rnic_map_mr_sg wrote */
+	int access; /* of a program's region: what it asked for */
+	bool replaced; /* the device has forgotten it: rnic_rereg_user_mr */
 };
 
 struct rnic_mw {

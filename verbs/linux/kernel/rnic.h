@@ -108,6 +108,8 @@ int rnic_create_mpt(struct rnic_device *dev, u32 index, struct ib_pd *pd, struct
 struct ib_mr *rnic_get_dma_mr(struct ib_pd *pd, int access);
 struct ib_mr *rnic_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 address, int access,
 			       struct ib_udata *udata);
+struct ib_mr *rnic_rereg_user_mr(struct ib_mr *ib, int flags, u64 start, u64 length, u64 address, int access,
+				 struct ib_pd *pd, struct ib_udata *udata);
 int rnic_dereg_mr(struct ib_mr *ib, struct ib_udata *udata);
 
 /* fast_mr.c */

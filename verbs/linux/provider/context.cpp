@@ -84,6 +84,15 @@ ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, std::uint64_t star
   return errno = error, nullptr;
 }
 
+// The kernel's answer has new keys, which the library stores.
+int rereg_mr(verbs_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t length, int access) {
+  Command<ib_uverbs_rereg_mr> command;
+  ib_uverbs_rereg_mr_resp answer{};
+  return ibv_cmd_rereg_mr(mr, static_cast<std::uint32_t>(flags), address, length,
+                          reinterpret_cast<std::uintptr_t>(address), access, pd, &command, sizeof command, &answer,
+                          sizeof answer);
+}
+
 int dereg_mr(verbs_mr* mr) {
   const int error = ibv_cmd_dereg_mr(mr);
   if (error == 0) delete mr;
@@ -132,6 +141,7 @@ constexpr verbs_context_ops kOperations{
     .query_srq = query_srq,
     .reg_mr = reg_mr,
     .req_notify_cq = request_notification,
+    .rereg_mr = rereg_mr,
     .resize_cq = resize_cq,
 };
 

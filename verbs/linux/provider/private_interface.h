@@ -134,7 +134,7 @@ struct verbs_context_ops {
   UnusedOperation read_counters, reg_dm_mr, reg_dmabuf_mr;
   ibv_mr* (*reg_mr)(ibv_pd*, void* address, std::size_t length, std::uint64_t start, int access);
   int (*req_notify_cq)(ibv_cq*, int solicited_only);
-  UnusedOperation rereg_mr;
+  int (*rereg_mr)(verbs_mr*, int flags, ibv_pd*, void* address, std::size_t length, int access);
   int (*resize_cq)(ibv_cq*, int entries);
   UnusedOperation set_ece, unimport_dm, unimport_mr, unimport_pd;
 };
@@ -186,6 +186,8 @@ int ibv_cmd_alloc_pd(ibv_context*, ibv_pd*, void* command, std::size_t, ib_uverb
 int ibv_cmd_dealloc_pd(ibv_pd*);
 int ibv_cmd_reg_mr(ibv_pd*, void* address, std::size_t length, std::uint64_t start, int access, verbs_mr*,
                    void* command, std::size_t, ib_uverbs_reg_mr_resp*, std::size_t);
+int ibv_cmd_rereg_mr(verbs_mr*, std::uint32_t flags, void* address, std::size_t length, std::uint64_t start, int access,
+                     ibv_pd*, void* command, std::size_t, ib_uverbs_rereg_mr_resp*, std::size_t);
 int ibv_cmd_dereg_mr(verbs_mr*);
 int ibv_cmd_alloc_mw(ibv_pd*, ibv_mw_type, ibv_mw*, void* command, std::size_t, ib_uverbs_alloc_mw_resp*, std::size_t);
 int ibv_cmd_dealloc_mw(ibv_mw*);
