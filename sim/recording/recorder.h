@@ -13,9 +13,9 @@
 #include "model/base/payload.h"
 #include "sim/processes/in_order.h"
 #include "sim/recording/software_recorder.h"
-#include "sim/recording/trace_writer.h"
 #include "sim/run_options.h"
 #include "sim/system.h"
+#include "sim/trace_file/trace_writer.h"
 
 namespace rnicsim::fabric {
 class FaultInjector;

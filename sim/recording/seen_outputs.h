@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "model/base/units.h"
-#include "sim/recording/format.h"
+#include "sim/trace_file/format.h"
 
 namespace rnicsim::sim {
 

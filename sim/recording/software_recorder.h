@@ -20,8 +20,8 @@
 
 #include "model/base/trace.h"
 #include "model/base/units.h"
-#include "sim/recording/format.h"
 #include "sim/recording/seen_outputs.h"
+#include "sim/trace_file/format.h"
 
 namespace rnicsim::host {
 class Iommu;

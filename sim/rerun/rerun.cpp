@@ -19,7 +19,6 @@
 #include "sim/config/param_list.h"
 #include "sim/os/descriptor.h"
 #include "sim/recording/recorder.h"
-#include "sim/recording/trace_diff.h"
 #include "sim/recording/trace_header.h"
 #include "sim/rerun/recorded_software.h"
 #include "sim/rerun/recorded_steps.h"
@@ -27,6 +26,7 @@
 #include "sim/results/json_output.h"
 #include "sim/system.h"
 #include "sim/trace/request_summary.h"
+#include "sim/trace_file/trace_diff.h"
 
 namespace rnicsim::sim::rerun {
 namespace {

@@ -13,7 +13,7 @@
 #include "model/nic/capability_params.h"
 #include "sim/recording/recorder.h"
 #include "sim/recording/trace_header.h"
-#include "sim/recording/trace_writer.h"
+#include "sim/trace_file/trace_writer.h"
 #include "tests/verbs/xrc_domain.h"
 
 namespace rnicsim::testing {

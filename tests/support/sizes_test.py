@@ -20,7 +20,7 @@ EXCEPTIONS = {
     "model/abi/c/command.h": "generated from model/abi/command.h",
     "rtl/requester.sv": "one always_comb decides and writes back; its parts are not separated yet",
     "rtl/responder.sv": "as requester.sv",
-    "sim/recording/format.cpp": "kinds() is the table of event kinds",
+    "sim/trace_file/format.cpp": "kinds() is the table of event kinds",
 }
 
 # A function's first line: its result, its name, a bracket.

@@ -13,9 +13,9 @@
 #include <string_view>
 
 #include "sim/config/config_error.h"
-#include "sim/recording/trace_diff.h"
-#include "sim/recording/trace_reader.h"
-#include "sim/recording/trace_writer.h"
+#include "sim/trace_file/trace_diff.h"
+#include "sim/trace_file/trace_reader.h"
+#include "sim/trace_file/trace_writer.h"
 
 namespace rnicsim::sim::recording_test {
 namespace {

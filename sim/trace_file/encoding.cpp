@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/recording/encoding.h"
+#include "sim/trace_file/encoding.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/recording/schema.h"
+#include "sim/trace_file/schema.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/recording/format.h"
+#include "sim/trace_file/format.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/recording/cause.h"
+#include "sim/trace_file/cause.h"
 
 #include <fmt/format.h>
 

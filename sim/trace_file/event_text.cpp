@@ -20,8 +20,8 @@
 #include "model/nic/queues/doorbell.h"
 #include "model/nic/seam/refusal.h"
 #include "model/roce/opcode.h"
-#include "sim/recording/format.h"
 #include "sim/results/text_number.h"
+#include "sim/trace_file/format.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/recording/format.h"
+#include "sim/trace_file/format.h"
 
 namespace rnicsim::sim {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/recording/divergence.h"
+#include "sim/trace_file/divergence.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
