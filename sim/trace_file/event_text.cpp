@@ -209,6 +209,10 @@ constexpr const char* kCmStates[] = {"idle",
                                      "service_request_sent",
                                      "service_request_received"};
 static_assert(std::size(kCmStates) == std::size_t(cm::State::service_request_received) + 1);
+constexpr const char* kTlpDirections[] = {"to_host", "to_device"};
+static_assert(std::size(kTlpDirections) == std::size_t(TlpDirection::to_device) + 1);
+constexpr const char* kTlpTypes[] = {"memory_read", "memory_write", "config_read", "config_write", "completion"};
+static_assert(std::size(kTlpTypes) == std::size_t(TlpType::completion) + 1);
 static_assert(std::size(kAbortReasons) == std::size_t(host::IommuFault::Reason::read_only) + 1);
 
 template <std::size_t count>
@@ -242,6 +246,8 @@ const char* name_of(FieldStyle style, std::uint64_t value) {
     case FieldStyle::fault_action: return pick(kFaultActions, value);
     case FieldStyle::cm_message: return pick(kCmMessages, value);
     case FieldStyle::cm_state: return pick(kCmStates, value);
+    case FieldStyle::tlp_direction: return pick(kTlpDirections, value);
+    case FieldStyle::tlp_type: return pick(kTlpTypes, value);
     default: return nullptr;
   }
 }

@@ -64,9 +64,16 @@ enum class EventKind : std::uint8_t {
   memory_on_demand,
   process,
   awaited,
+  // Calls of the verbs library, and TLPs. Recorded on request.
+  command_bytes,
+  posted,
+  polled,
+  tlp,
   count
 };
-inline constexpr bool is_of_software(EventKind kind) { return kind >= EventKind::mmio_write; }
+inline constexpr bool is_of_software(EventKind kind) {
+  return kind >= EventKind::mmio_write && kind <= EventKind::awaited;
+}
 
 // Type and display format of a field.
 enum class FieldStyle : std::uint8_t {
@@ -92,6 +99,8 @@ enum class FieldStyle : std::uint8_t {
   fault_action,
   cm_message,
   cm_state,
+  tlp_direction,
+  tlp_type,
   count
 };
 // True: the values are numbers without names.
@@ -124,6 +133,10 @@ TraceEvent make_event(Duration at, std::uint32_t host, EventKind kind, std::init
 
 // First field of an `awaited` event: the output of a device that the host's software saw before it continued.
 enum class Awaited : std::uint64_t { memory = 1, interrupt, answer };
+
+// Values of the fields of a `tlp` event.
+enum class TlpDirection : std::uint8_t { to_host, to_device };
+enum class TlpType : std::uint8_t { memory_read, memory_write, config_read, config_write, completion };
 
 // Receiver of a recorder's events.
 class EventSink {
