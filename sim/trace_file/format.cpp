@@ -184,22 +184,9 @@ const KindInfo& info(EventKind kind) {
   return table.at(std::size_t(kind));
 }
 
-TraceEvent make_event(Duration at, std::uint32_t host, EventKind kind, std::initializer_list<std::uint64_t> fields) {
-  TraceEvent event{at, host, kind, {}};
-  std::ranges::copy(fields, event.fields.begin());
-  return event;
-}
-
-std::optional<std::uint32_t> qp_of(const TraceEvent& event) {
+std::optional<std::uint32_t> qp_by_fields(const TraceEvent& event) {
   const auto& fields = event.fields;
   switch (event.kind) {
-    case EventKind::doorbell:
-    case EventKind::wqe_fetch:
-    case EventKind::wqe:
-    case EventKind::packet_sent:
-    case EventKind::packet_received:
-    case EventKind::cqe:
-    case EventKind::qp_state: return std::uint32_t(fields[0]);
     case EventKind::posted: return fields[0] != 0 ? std::optional(std::uint32_t(fields[0])) : std::nullopt;
     case EventKind::refused: return fields[2] != 0 ? std::optional(std::uint32_t(fields[2])) : std::nullopt;
     case EventKind::command:
