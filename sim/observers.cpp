@@ -27,7 +27,7 @@ Observers::Observers(System& system, const ObserverOptions& options, const Trace
     : system_(system), follower_(system, options.follow) {
   if (!options.pcap.empty()) capture_ = std::make_unique<Capture>(system, options.pcap);
   if (!options.record.empty())
-    recording_ = std::make_unique<Recording>(system, header, options.record, options.record_software);
+    recording_ = std::make_unique<Recording>(system, header, options.record, options.recorded);
   if (options.audit || recording_) audit_ = std::make_unique<CounterAudit>(system);
   if (EventLog::shows(options.log)) log_ = std::make_unique<EventLog>(system, options.log);
   if (options.check) checks_ = std::make_unique<DriverChecks>(system, options.check_params);

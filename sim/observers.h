@@ -8,6 +8,7 @@
 
 #include "model/driver_check/check_params.h"
 #include "sim/recording/log_choice.h"
+#include "sim/recording/recorded_parts.h"
 #include "sim/recording/trace_header.h"
 #include "sim/waterfall/follower.h"
 
@@ -23,9 +24,9 @@ class System;
 struct ObserverOptions {
   std::string pcap;  // file names; empty: no file
   std::string record;
-  bool record_software = false;  // record the software's side, too
-  bool audit = false;            // a recorded run is always audited
-  bool check = false;            // check the drivers
+  RecordedParts recorded;
+  bool audit = false;  // a recorded run is always audited
+  bool check = false;  // check the drivers
   driver_check::CheckParams check_params;
   std::vector<LogChoice> log;
   FollowOptions follow;

@@ -161,14 +161,16 @@ struct MmioWrite {
 };
 
 enum class MilestoneKind : std::uint16_t {
-  posted,  // send WQEs that the next doorbell will announce
-  polled,  // CQEs taken
+  posted,                  // send WQEs that the next doorbell will announce
+  polled,                  // CQEs taken
+  posted_receives,         // receive WQEs of a QP
+  posted_shared_receives,  // receive WQEs of an SRQ
 };
 
 // Action of a thread on a queue, for observers that follow work requests through the system.
 struct Milestone {
   std::uint64_t time = 0;      // of the thread, in picoseconds: begin of the first WQE; end of taking the last CQE
-  std::uint32_t queue = 0;     // qpn; cqn
+  std::uint32_t queue = 0;     // qpn; cqn; srqn
   std::uint32_t position = 0;  // index of the first WQE; consumer
   std::uint32_t count = 0;     // WQEs; CQEs
   MilestoneKind kind = MilestoneKind::posted;

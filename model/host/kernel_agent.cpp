@@ -315,7 +315,7 @@ void KernelAgent::tell(Pasid process, std::span<const std::byte> input, int erro
   const auto command = provider::decode<abi::CommandHeader>(input);
   const auto result = provider::decode<abi::CommandResult>(output);
   command_answered({process, abi::CommandOpcode(std::uint16_t(command.opcode)), command.object, error, result.status,
-                    result.syndrome});
+                    result.syndrome, input, output});
 }
 
 void KernelAgent::destroy_objects_of(Pasid process) {

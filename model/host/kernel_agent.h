@@ -49,6 +49,7 @@ struct CommandAnswered {
   int error;  // errno of the kernel's refusal; 0: the device answered
   abi::CommandStatus status;
   std::uint32_t syndrome;
+  std::span<const std::byte> input, output;  // mailboxes; the output is empty after a refusal of the kernel
 };
 struct EventTaken {
   abi::EventType type;

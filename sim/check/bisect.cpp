@@ -13,12 +13,16 @@
 #include <map>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "sim/check/children.h"
 #include "sim/check/git.h"
 #include "sim/config/config_error.h"
 #include "sim/config/own_files.h"
 #include "sim/results/json.h"
+#include "sim/results/json_output.h"
+#include "sim/results/staged_file.h"
 
 namespace rnicsim::sim::check {
 namespace {
@@ -98,8 +102,39 @@ enum class CommitState { good, bad, unknown };
 
 struct TestedCommit {
   CommitState state = CommitState::unknown;
-  std::string text;  // output of `check`, or the reason why the commit is skipped
+  std::string text;               // output of `check`, or the reason why the commit is skipped
+  std::string json, junit, html;  // of a bad commit: the contents of these files of `check`
 };
+
+// Files of --json, --junit and --html. They are opened before the first commit is tested, to report errors early.
+class BisectFiles {
+ public:
+  explicit BisectFiles(const CheckOptions& options) : json_(options.json) {
+    if (!options.junit.empty()) junit_.emplace(options.junit);
+    if (!options.html.empty()) html_.emplace(options.html);
+  }
+  void write(const Json& json, const TestedCommit& bad) {
+    json_.write(json);
+    put(junit_, bad.junit);
+    put(html_, bad.html);
+  }
+
+ private:
+  static void put(std::optional<StagedFile>& file, const std::string& text) {
+    if (!file) return;
+    file->write(text);
+    file->commit();
+  }
+
+  JsonOutput json_;
+  std::optional<StagedFile> junit_, html_;
+};
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (auto at = text.find(from); at != text.npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
+}
 
 const char* word_of(CommitState state) {
   return state == CommitState::good ? "good" : state == CommitState::bad ? "bad" : "skip";
@@ -108,7 +143,7 @@ const char* word_of(CommitState state) {
 class Bisection {
  public:
   explicit Bisection(const CheckOptions& options)
-      : options_(options), folder_(existing(options.folder)), repository_(folder_, scratch_.path()) {
+      : options_(options), folder_(existing(options.folder)), repository_(folder_, scratch_.path()), files_(options) {
     const auto& range = options.bisect;
     const auto dots = range.find("..");
     const auto good = range.substr(0, dots), bad = dots == range.npos ? "" : range.substr(dots + 2);
@@ -187,12 +222,23 @@ class Bisection {
       return tested_commit;
     }
     if (json->at("failed").get<std::size_t>() != 0)
-      tested_commit.state = CommitState::bad;
+      keep_bad(tested_commit);
     else if (json->at("broken").get<std::size_t>() == 0)
       tested_commit.state = CommitState::good;
     else
       tested_commit.text = line_with("BROKEN", tested_commit.text);
     return tested_commit;
+  }
+
+  void keep_bad(TestedCommit& tested_commit) const {
+    tested_commit.state = CommitState::bad;
+    // The user's paths in the place of those of the worktree.
+    const auto text = [this](const char* name) {
+      return replaced(file_text(scratch_.path() / name), tree_->git().folder().string(), top_);
+    };
+    tested_commit.json = text("results.json");
+    if (!options_.junit.empty()) tested_commit.junit = text("junit.xml");
+    if (!options_.html.empty()) tested_commit.html = text("page.html");
   }
 
   std::vector<std::string> check_words(const fs::path& results) const {
@@ -206,6 +252,8 @@ class Bisection {
     if (options_.level) add("--level", to_string(*options_.level));
     for (const auto& path : options_.path) add("--path", in_tree(path).string());
     add("--json", results.string());
+    if (!options_.junit.empty()) add("--junit", (scratch_.path() / "junit.xml").string());
+    if (!options_.html.empty()) add("--html", (scratch_.path() / "page.html").string());
     return words;
   }
 
@@ -234,9 +282,13 @@ class Bisection {
     return repository_.must({"log", "-1", "--format=%h (%s)", commit}, "git log");
   }
 
-  void tell(const std::string& commit, const TestedCommit& tested_commit) const {
-    const auto subject = repository_.must({"log", "-1", "--format=%s", commit}, "git log");
-    fmt::print("{}  {:<4}  {}\n", commit.substr(0, kShortHash), word_of(tested_commit.state), subject);
+  std::string subject_of(const std::string& commit) const {
+    return repository_.must({"log", "-1", "--format=%s", commit}, "git log");
+  }
+
+  void tell(const std::string& commit, const TestedCommit& tested_commit) {
+    told_.push_back(commit);
+    fmt::print("{}  {:<4}  {}\n", commit.substr(0, kShortHash), word_of(tested_commit.state), subject_of(commit));
     if (tested_commit.state == CommitState::unknown) fmt::print("  {}\n", last_line(tested_commit.text));
     std::fflush(stdout);
   }
@@ -248,26 +300,51 @@ class Bisection {
     return log.substr(begin, log.find(']', begin) - begin);
   }
 
-  int tell_first(const std::string& commit) const {
-    fmt::print("the first bad commit is {}\n", repository_.must({"log", "-1", "--format=%H %s", commit}, "git log"));
+  int tell_first(const std::string& commit) {
+    fmt::print("the first bad commit is {} {}\n", commit, subject_of(commit));
     fmt::print("{}", tested_.at(commit).text);
+    write_files(commit, {commit});
     return 0;
   }
 
-  int tell_candidates(const std::string& log) const {
+  int tell_candidates(const std::string& log) {
     fmt::print("the first bad commit is one of these: the commits between cannot be tested\n");
     constexpr std::string_view kCandidate = "# possible first bad commit: [";
-    for (auto at = log.find(kCandidate); at != log.npos; at = log.find(kCandidate, at + 1))
-      fmt::print("  {}\n", described(*marked(log.substr(at), kCandidate)));
+    std::vector<std::string> candidates;
+    for (auto at = log.find(kCandidate); at != log.npos; at = log.find(kCandidate, at + 1)) {
+      candidates.push_back(*marked(log.substr(at), kCandidate));
+      fmt::print("  {}\n", described(candidates.back()));
+    }
+    write_files(bad_, candidates);
     return 1;
+  }
+
+  // The results of `check` at a bad commit, and the commits.
+  void write_files(const std::string& shown_commit, const std::vector<std::string>& candidates) {
+    const auto& bad = tested_.at(shown_commit);
+    auto json = Json::parse_if_valid(bad.json).value();
+    json["folder"] = options_.folder.string();
+    Json bisect{{"commit", shown_commit}, {"candidates", Json::array()}, {"tested", Json::array()}};
+    for (const auto& commit : candidates)
+      bisect["candidates"].push_back(Json{{"commit", commit}, {"subject", subject_of(commit)}});
+    for (const auto& commit : told_) {
+      const auto& tested_commit = tested_.at(commit);
+      Json of{{"commit", commit}, {"subject", subject_of(commit)}, {"state", word_of(tested_commit.state)}};
+      if (tested_commit.state == CommitState::unknown) of["reason"] = last_line(tested_commit.text);
+      bisect["tested"].push_back(std::move(of));
+    }
+    json["bisect"] = std::move(bisect);
+    files_.write(json, bad);
   }
 
   const CheckOptions& options_;
   const ScratchFolder scratch_;
   const fs::path folder_;
   const Git repository_;
+  BisectFiles files_;
   std::string top_, good_, bad_;
   std::map<std::string, TestedCommit> tested_;  // by commit
+  std::vector<std::string> told_;               // tested commits, in the order of the tests
   std::optional<Worktree> tree_;
 };
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "model/base/units.h"
-#include "sim/recording/format.h"
-#include "sim/recording/loose_diff.h"
+#include "sim/trace_file/format.h"
+#include "sim/trace_file/loose_diff.h"
 
 namespace rnicsim::sim::check {
 

@@ -11,8 +11,8 @@
 
 #include "sim/check/case.h"
 #include "sim/check/trace_numbers.h"
-#include "sim/recording/trace_diff.h"
 #include "sim/results/json.h"
+#include "sim/trace_file/trace_diff.h"
 
 namespace rnicsim::sim::check {
 

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <utility>
 
-#include "sim/recording/trace_reader.h"
 #include "sim/trace/request_summary.h"
+#include "sim/trace_file/trace_reader.h"
 
 namespace rnicsim::sim::check {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "sim/recording/format.h"
+#include "sim/trace_file/format.h"
 
 namespace rnicsim::sim::check {
 

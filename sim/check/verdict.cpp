@@ -13,9 +13,9 @@
 #include "sim/check/statistics.h"
 #include "sim/check/values.h"
 #include "sim/config/config_error.h"
-#include "sim/recording/loose_diff.h"
-#include "sim/recording/trace_reader.h"
 #include "sim/results/json.h"
+#include "sim/trace_file/loose_diff.h"
+#include "sim/trace_file/trace_reader.h"
 
 namespace rnicsim::sim::check {
 namespace {

@@ -12,7 +12,7 @@
 #include "sim/check/case.h"
 #include "sim/check/children.h"
 #include "sim/check/trace_numbers.h"
-#include "sim/recording/cause.h"
+#include "sim/trace_file/cause.h"
 
 namespace rnicsim::sim::check {
 

@@ -63,8 +63,7 @@ Command add_check(CLI::App& app) {
   auto* update = command.add_flag("--update", options->update,
                                   "show the differences, ask, and make the new results the expected results");
   command.add_flag("--yes", options->yes, "write without a question")->needs(update);
-  for (const char* other : {"--junit", "--json", "--html", "--history", "--out", "--update"})
-    bisect->excludes(command.get_option(other));
+  for (const char* other : {"--history", "--out", "--update"}) bisect->excludes(command.get_option(other));
   command.footer(
       "The exit status is 0 if all cases passed; 1 if a case failed or is broken; 2 if there was no case or all cases "
       "are "

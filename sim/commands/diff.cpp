@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "sim/commands/command.h"
-#include "sim/recording/trace_diff.h"
+#include "sim/trace_file/trace_diff.h"
 
 namespace rnicsim::sim {
 

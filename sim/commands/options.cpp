@@ -74,31 +74,33 @@ void add_engine(CLI::App& command, EngineOptions& options) {
       ->type_name("FILE");
 }
 
-void add_observers(CLI::App& command, ObserverOptions& observers) {
-  const auto choose = [&observers](const std::vector<std::string>& texts) {
-    for (const auto& text : texts) observers.log.push_back(parse_log_choice(text));
-  };
-  command
-      .add_option_function<std::vector<std::string>>(
-          "--log", choose,
-          fmt::format(
-              "log level on stderr: off, error, warn (default), info, debug or trace, for all blocks or for one "
-              "block ({}); may be repeated",
-              fmt::join(log_blocks(), ", ")))
-      ->allow_extra_args(false)
-      ->type_name("LEVEL[:BLOCK]");
-  command.add_option("--pcap", observers.pcap, "capture the frames on the cables in this file, as pcapng")
-      ->type_name("FILE");
+namespace {
+
+// Adds --record, --record-level, --record-software, --record-calls, --record-tlps.
+void add_recording(CLI::App& command, ObserverOptions& observers) {
   auto* record = command.add_option("--record", observers.record,
                                     "record the run in this file, for `rnicsim diff`; also audits the counters");
   record->type_name("FILE");
+  add_choice(command, "--record-level", observers.recorded.level,
+             {{"verbs", RecordLevel::verbs}, {"all", RecordLevel::all}},
+             "verbs: record no packets and frames; all (default): all events of the devices")
+      ->needs(record);
   command
-      .add_flag("--record-software", observers.record_software,
+      .add_flag("--record-software", observers.recorded.software,
                 "also record the software's accesses, for `rnicsim replay FILE`: requests to the devices, registered "
                 "memory, and the bytes that a device reads there")
       ->needs(record);
-  command.add_flag("--audit", observers.audit,
-                   "audit the counters: compare them with the trace events, and fail if they disagree");
+  command
+      .add_flag("--record-calls", observers.recorded.calls,
+                "also record calls of the verbs library: commands with their arguments and answers, posted work "
+                "requests, polled completions")
+      ->needs(record);
+  command.add_flag("--record-tlps", observers.recorded.tlps, "also record the TLPs of the devices' PCIe links")
+      ->needs(record);
+}
+
+// Adds --check, --check-poison, --check-owner-delay.
+void add_driver_checks(CLI::App& command, ObserverOptions& observers) {
   auto* check = command.add_flag("--check", observers.check,
                                  "report mistakes of the drivers at their first wrong access, and fail if there are "
                                  "any; docs/driver-check.md");
@@ -115,7 +117,10 @@ void add_observers(CLI::App& command, ObserverOptions& observers) {
                                         "write the owner bit of a CQE or EQE this much later than its other bytes")
       ->needs(check)
       ->type_name("TIME");
-  FollowOptions& options = observers.follow;
+}
+
+// Adds --waterfall, --perfetto, --perfetto-wqes, --perfetto-samples.
+void add_follow_options(CLI::App& command, FollowOptions& options) {
   command.add_flag("--waterfall", options.waterfall,
                    "print the time that work requests spent in each stage; docs/waterfall.md");
   auto* perfetto = command.add_option("--perfetto", options.perfetto,
@@ -132,6 +137,30 @@ void add_observers(CLI::App& command, ObserverOptions& observers) {
       ->check(CLI::Range(0, 100'000'000))
       ->needs(perfetto)
       ->capture_default_str();
+}
+
+}  // namespace
+
+void add_observers(CLI::App& command, ObserverOptions& observers) {
+  const auto choose = [&observers](const std::vector<std::string>& texts) {
+    for (const auto& text : texts) observers.log.push_back(parse_log_choice(text));
+  };
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--log", choose,
+          fmt::format(
+              "log level on stderr: off, error, warn (default), info, debug or trace, for all blocks or for one "
+              "block ({}); may be repeated",
+              fmt::join(log_blocks(), ", ")))
+      ->allow_extra_args(false)
+      ->type_name("LEVEL[:BLOCK]");
+  command.add_option("--pcap", observers.pcap, "capture the frames on the cables in this file, as pcapng")
+      ->type_name("FILE");
+  add_recording(command, observers);
+  command.add_flag("--audit", observers.audit,
+                   "audit the counters: compare them with the trace events, and fail if they disagree");
+  add_driver_checks(command, observers);
+  add_follow_options(command, observers.follow);
 }
 
 void add_json(CLI::App& command, std::string& path) {

@@ -20,8 +20,8 @@ namespace rnicsim::sim {
 
 // An option whose values have names. The messages of CLI11's own transformer show the numbers of enumerators.
 template <class Choice>
-void add_choice(CLI::App& command, const char* name, Choice& choice, const std::map<std::string, Choice>& choices,
-                const char* meaning) {
+CLI::Option* add_choice(CLI::App& command, const char* name, Choice& choice,
+                        const std::map<std::string, Choice>& choices, const char* meaning) {
   std::vector<std::string> names;
   for (const auto& [text, value] : choices) names.push_back(text);
   const auto joined = fmt::format("{}", fmt::join(names, "|"));
@@ -30,7 +30,7 @@ void add_choice(CLI::App& command, const char* name, Choice& choice, const std::
     if (found == choices.end()) throw CLI::ValidationError(fmt::format("{}: '{}' is none of {}", name, text, joined));
     choice = found->second;
   };
-  command.add_option_function<std::string>(name, choose, meaning)->type_name(joined);
+  return command.add_option_function<std::string>(name, choose, meaning)->type_name(joined);
 }
 
 // Adds --nic, --host-profile, --topology, --set, --fault.
@@ -52,8 +52,8 @@ void add_faults(CLI::App& command, std::vector<std::string>& faults);
 void add_limits(CLI::App& command, Limits& limits);
 // Adds --engine, --fst.
 void add_engine(CLI::App& command, EngineOptions& options);
-// Adds --log, --pcap, --record, --record-software, --audit, --check, --check-poison, --check-owner-delay, --waterfall,
-// --perfetto, --perfetto-wqes, --perfetto-samples.
+// Adds --log, --pcap, --record, --record-level, --record-software, --record-calls, --record-tlps, --audit, --check,
+// --check-poison, --check-owner-delay, --waterfall, --perfetto, --perfetto-wqes, --perfetto-samples.
 void add_observers(CLI::App& command, ObserverOptions& options);
 // Returns a message if `text` is no seed, 0..INT64_MAX; else an empty string. CLI11's own conversion accepts -1 as
 // 2^64-1, all larger numbers as 2^64-1 too, and an empty text as 0.

@@ -44,7 +44,9 @@ sweep::SweepOptions sweep_of(const rerun::RerunOptions& options, const Vary& var
 
 int replay_recording(rerun::RerunOptions& options, const Vary& vary, const Program& words) {
   if (options.trace.empty()) throw ConfigError("replay: give a trace, or --wire and --as");
-  if (options.observers.record_software) throw ConfigError("--record-software: a replay has no software to record");
+  const auto& recorded = options.observers.recorded;
+  if (recorded.software || recorded.calls)
+    throw ConfigError("--record-software and --record-calls: a replay has no software to record");
   if (options.observers.check || options.observers.follow.any())
     throw ConfigError("--check, --waterfall and --perfetto examine programs and drivers: a replay has none");
   return vary.axes.empty() ? rerun::rerun(options) : sweep::run_sweep(sweep_of(options, vary, words));

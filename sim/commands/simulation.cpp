@@ -33,6 +33,8 @@ Config prepare(Simulation& simulation) {
   RunOptions& options = simulation.options;
   if (simulation.observers.follow.any() && options.time == TimeMode::real)
     throw ConfigError("--waterfall and --perfetto measure simulated time, and cannot be combined with --time=real");
+  if (simulation.observers.recorded.calls && options.time == TimeMode::real)
+    throw ConfigError("--record-calls needs simulated time, and cannot be combined with --time=real");
   return configuration_of(options);
 }
 

@@ -2,6 +2,7 @@
 #include "sim/processes/in_order.h"
 
 #include <algorithm>
+#include <cstring>
 #include <tuple>
 #include <utility>
 
@@ -9,6 +10,11 @@
 #include "model/base/kernel.h"
 
 namespace rnicsim::sim {
+namespace {
+
+constexpr auto place_of = [](const auto& held) { return std::tuple(held.at, held.node, held.origin); };
+
+}  // namespace
 
 InOrder::InOrder(Boundary* boundary, Then then) : boundary_(boundary), then_(std::move(then)) {
   if (boundary_ != nullptr) boundary_->add(*this);
@@ -21,10 +27,13 @@ void InOrder::add(Duration at, std::uint32_t node, Origin origin, std::span<cons
 }
 
 void InOrder::hold(const Held& place, std::span<const std::byte> note) {
+  is_sorted_ &= held_.empty() || !(place_of(place) < place_of(held_.back()));
   auto& held = held_.emplace_back(place);
-  held.begin = notes_.size();
+  held.begin = used_;
   held.bytes = note.size();
-  notes_.insert(notes_.end(), note.begin(), note.end());
+  if (notes_.size() - used_ < note.size()) notes_.resize(2 * (used_ + note.size()));
+  std::memcpy(notes_.data() + used_, note.data(), note.size());
+  used_ += note.size();
 }
 
 Message InOrder::report() {
@@ -35,7 +44,7 @@ Message InOrder::report() {
     out.put_bytes(std::span(notes_).subspan(held.begin, held.bytes));
   }
   held_.clear();
-  notes_.clear();
+  used_ = 0;
   return report;
 }
 
@@ -51,16 +60,25 @@ void InOrder::take(std::span<const std::byte> report) {
 void InOrder::all_told() { pass_on(std::exchange(met_, now())); }
 
 void InOrder::pass_on(Duration before) {
-  const auto place = [](const Held& held) { return std::tuple(held.at, held.node, held.origin); };
-  if (held_.size() > 1 && !std::ranges::is_sorted(held_, {}, place)) std::ranges::stable_sort(held_, {}, place);
+  if (!is_sorted_) std::ranges::stable_sort(held_, {}, place_of);
+  is_sorted_ = true;
+  const auto note_of = [](const Held& held, const std::vector<std::byte>& notes) {
+    return std::span<const std::byte>(notes).subspan(held.begin, held.bytes);
+  };
+  if (!held_.empty() && held_.back().at < before) {  // all of them
+    for (const auto& held : held_) then_(held.at, held.node, note_of(held, notes_));
+    held_.clear();
+    used_ = 0;
+    return;
+  }
   held_.swap(passing_);
   notes_.swap(passing_notes_);
+  used_ = 0;
   for (const auto& held : passing_) {
-    const auto note = std::span<const std::byte>(passing_notes_).subspan(held.begin, held.bytes);
+    const auto note = note_of(held, passing_notes_);
     held.at < before ? then_(held.at, held.node, note) : hold(held, note);
   }
   passing_.clear();
-  passing_notes_.clear();
 }
 
 }  // namespace rnicsim::sim

@@ -18,8 +18,8 @@ class InOrder final : private Reporter {
  public:
   using Then = std::function<void(Duration at, std::uint32_t node, std::span<const std::byte> note)>;
 
-  // `then` receives the notes of all nodes, in the first process. `boundary` (must outlive this object): connects the
-  // other processes; nullptr: none.
+  // `then` receives the notes of all nodes, in the first process, and must add none. `boundary` (must outlive this
+  // object): connects the other processes; nullptr: none.
   InOrder(Boundary* boundary, Then then);
   InOrder(const InOrder&) = delete;
   InOrder& operator=(const InOrder&) = delete;
@@ -50,7 +50,9 @@ class InOrder final : private Reporter {
   const Then then_;
   Duration met_;  // time of the last exchange
   std::vector<Held> held_;
-  std::vector<std::byte> notes_;
+  bool is_sorted_ = true;         // held_
+  std::vector<std::byte> notes_;  // its size is that of the memory
+  std::size_t used_ = 0;          // bytes of notes_
   // Buffers during pass_on(); members to reuse their memory.
   std::vector<Held> passing_;
   std::vector<std::byte> passing_notes_;

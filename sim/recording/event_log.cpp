@@ -21,7 +21,7 @@ std::vector<std::string> labels(const System& system) {
 }  // namespace
 
 EventLog::EventLog(System& system, const std::vector<LogChoice>& choices)
-    : shown_(shown_kinds(choices)), hosts_(labels(system)), recorder_(system, *this, Recorder::Addresses::shown) {}
+    : shown_(shown_kinds(choices)), hosts_(labels(system)), recorder_(system, *this, Addresses::shown) {}
 
 bool EventLog::shows(const std::vector<LogChoice>& choices) {
   const auto shown = shown_kinds(choices);

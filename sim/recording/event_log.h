@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "sim/recording/format.h"
 #include "sim/recording/log_choice.h"
 #include "sim/recording/recorder.h"
 #include "sim/system.h"
+#include "sim/trace_file/format.h"
 
 namespace rnicsim::sim {
 

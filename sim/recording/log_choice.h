@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/recording/format.h"
+#include "sim/trace_file/format.h"
 
 namespace rnicsim::sim {
 

@@ -50,7 +50,7 @@ std::uint32_t PayloadCrcs::of(const Payload& payload) {
 }
 
 void Recorder::watch_nic(std::uint32_t host, const nic::NicBlocks& nic) {
-  watch_network(host, nic);
+  if (level_ == RecordLevel::all) watch_network(host, nic);
   watch_queues(host, nic);
   watch_doorbells(host, nic);
   watch_refusals(host, nic);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -42,14 +43,20 @@ CmDetails details_of(const cm::DisconnectRequest& m) { return {m.local_id, m.rem
 CmDetails details_of(const cm::ServiceIdRequest& m) { return {m.request_id, 0, 0, 0, m.service_id}; }
 CmDetails details_of(const cm::ServiceIdReply& m) { return {0, m.request_id, m.qpn, 0, number(m.status)}; }
 
+// Programs of hosts have the same addresses in every run; software inside the simulator (`bench`) does not.
+Addresses addresses_in(const TraceHeader& header) {
+  const auto is_of_host = [](const std::string& command) { return !command.starts_with("bench "); };
+  return std::ranges::any_of(header.commands, is_of_host) ? Addresses::shown : Addresses::hidden;
+}
+
 }  // namespace
 
-Recorder::Recorder(System& system, EventSink& sink, Addresses addresses)
-    : sink_(sink), addresses_(addresses), boundary_(system.boundary()) {
+Recorder::Recorder(System& system, EventSink& sink, Addresses addresses, RecordLevel level)
+    : sink_(sink), addresses_(addresses), level_(level), boundary_(system.boundary()) {
   for (std::uint32_t i = 0; i < system.adapters(); ++i) {
     Adapter& host = system.adapter(i);
     watch_nic(i, host.nic().blocks());
-    if (auto* cable = system.faults(i)) watch_cable(i, *cable);
+    if (auto* cable = system.faults(i); cable != nullptr && level_ == RecordLevel::all) watch_cable(i, *cable);
     if (host.in_guest()) continue;
     watch_host(i, host);
     watch_root(i, host.root_complex(), host.device());
@@ -86,16 +93,21 @@ void Recorder::watch_host(std::uint32_t host, Adapter& watched) {
     });
 }
 
-Recording::Recording(System& system, TraceHeader header, const std::filesystem::path& path, bool software)
+Recording::Recording(System& system, TraceHeader header, const std::filesystem::path& path, const RecordedParts& parts)
     : path_(path),
       events_(system.boundary(), [this](Duration at, std::uint32_t host,
                                         std::span<const std::byte> note) { write_noted(at, host, note); }),
-      recorder_(system, *this, header.commands.empty() ? Recorder::Addresses::hidden : Recorder::Addresses::shown) {
-  if (software) {
-    software_.emplace(system, static_cast<EventSink&>(*this));
+      recorder_(system, *this, addresses_in(header), parts.level) {
+  if (parts.software && parts.level != RecordLevel::all)
+    throw ConfigError("--record-software needs packets and frames, which --record-level verbs leaves out");
+  EventSink& sink = *this;
+  if (parts.software) {
+    software_.emplace(system, sink);
     Config config = system.config();
     header.system = to_toml(config);
   }
+  if (parts.calls) calls_.emplace(system, sink);
+  if (parts.tlps) tlps_.emplace(system, sink, addresses_in(header));
   if (!system.writes_files()) return;
   file_.open(path, std::ios::binary | std::ios::trunc);
   if (!file_) throw ConfigError(fmt::format("{}: {}", path.string(), std::strerror(errno)));

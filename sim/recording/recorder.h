@@ -12,10 +12,13 @@
 
 #include "model/base/payload.h"
 #include "sim/processes/in_order.h"
+#include "sim/recording/call_recorder.h"
+#include "sim/recording/recorded_parts.h"
 #include "sim/recording/software_recorder.h"
-#include "sim/recording/trace_writer.h"
+#include "sim/recording/tlp_recorder.h"
 #include "sim/run_options.h"
 #include "sim/system.h"
+#include "sim/trace_file/trace_writer.h"
 
 namespace rnicsim::fabric {
 class FaultInjector;
@@ -48,10 +51,9 @@ class PayloadCrcs {
 
 class Recorder {
  public:
-  // Memory addresses in events. Addresses of programs inside the simulator differ at each run, so a trace hides them.
-  enum class Addresses { hidden, shown };
   // Subscribes to every host. Make the object before the simulation starts; `sink` must live as long as the system.
-  Recorder(System& system, EventSink& sink, Addresses addresses = Addresses::hidden);
+  Recorder(System& system, EventSink& sink, Addresses addresses = Addresses::hidden,
+           RecordLevel level = RecordLevel::all);
   // Subscribes only to the blocks given to watch_nic() and watch_root(); must live as long as they.
   explicit Recorder(EventSink& sink) : sink_(sink), addresses_(Addresses::shown) {}
   void watch_nic(std::uint32_t host, const nic::NicBlocks& nic);
@@ -74,15 +76,16 @@ class Recorder {
   EventSink& sink_;
   PayloadCrcs crcs_;
   const Addresses addresses_;
+  const RecordLevel level_ = RecordLevel::all;
   const Boundary* const boundary_ = nullptr;
 };
 
 // --record FILE. With several processes, the first one writes the file.
 class Recording final : private EventSink {
  public:
-  // `software`: record the software's side too, and store the configuration in the header, so that `rnicsim replay` can
-  // build the system. ConfigError: the file cannot be created, or a host's software is not simulated.
-  Recording(System& system, TraceHeader header, const std::filesystem::path& path, bool software = false);
+  // With the software's side, the configuration is in the header, so that `rnicsim replay` can build the system.
+  // ConfigError: the file cannot be created, or a host's software is not simulated.
+  Recording(System& system, TraceHeader header, const std::filesystem::path& path, const RecordedParts& parts = {});
   // Watches a root complex that belongs to no adapter.
   void watch_root(std::uint32_t host, host::RootComplex& root, std::uint32_t device) {
     recorder_.watch_root(host, root, device);
@@ -103,6 +106,8 @@ class Recording final : private EventSink {
   InOrder events_;
   Recorder recorder_;
   std::optional<SoftwareRecorder> software_;
+  std::optional<CallRecorder> calls_;
+  std::optional<TlpRecorder> tlps_;
 };
 
 }  // namespace rnicsim::sim

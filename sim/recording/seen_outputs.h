@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "model/base/units.h"
-#include "sim/recording/format.h"
+#include "sim/trace_file/format.h"
 
 namespace rnicsim::sim {
 
@@ -26,7 +26,7 @@ class SeenOutputs {
 
   void add(const DeviceOutput& output, Duration now) {
     outputs_.push_back(output);
-    outputs_.erase(outputs_.begin(), last_seen(now));
+    if (const auto last = last_seen(now); last != outputs_.begin()) outputs_.erase(outputs_.begin(), last);
   }
   // Takes the last output that the software can have seen; nullopt: none that was not taken before.
   std::optional<DeviceOutput> take(Duration now) {

@@ -150,6 +150,7 @@ void SoftwareRecorder::write_stores(std::uint32_t index, std::uint64_t process, 
 }
 
 void SoftwareRecorder::Page::touch(std::size_t begin, std::size_t end, Duration now) {
+  if (begin == 0 && end == kPage) return void(whole_touched = now);
   const std::size_t first = (begin + kLine - 1) / kLine, last = end / kLine;
   const auto touch_words = [&](std::size_t from, std::size_t to) {
     if (from >= to) return;
@@ -162,6 +163,11 @@ void SoftwareRecorder::Page::touch(std::size_t begin, std::size_t end, Duration 
   touch_words(last * kLine, end);
 }
 
+void SoftwareRecorder::Page::count_write(std::size_t begin, std::size_t end) {
+  if (begin == 0 && end == kPage) return void(++whole_writes);
+  for (std::size_t line = begin / kLine; line * kLine < end; ++line) ++writes[line];
+}
+
 void SoftwareRecorder::written(std::uint32_t host, std::uint64_t domain, std::uint64_t address,
                                std::span<const std::byte> bytes) {
   DeviceOutput output{Awaited::memory, domain, 0, 0, now()};
@@ -170,9 +176,9 @@ void SoftwareRecorder::written(std::uint32_t host, std::uint64_t domain, std::ui
     const std::size_t begin = at % kPage, end = begin + part;
     std::memcpy(known.bytes.data() + begin, bytes.data() + done, part);
     known.touch(begin, end, now());
-    for (std::size_t line = begin / kLine; line * kLine < end; ++line) ++known.writes[line];
+    known.count_write(begin, end);
     output.address = (at + part - 1) / kLine * kLine;
-    output.count = known.writes[(end - 1) / kLine];
+    output.count = known.writes_of((end - 1) / kLine);
   });
   if (output.count != 0) seen_[host].add(output, now());
 }

@@ -20,8 +20,8 @@
 
 #include "model/base/trace.h"
 #include "model/base/units.h"
-#include "sim/recording/format.h"
 #include "sim/recording/seen_outputs.h"
+#include "sim/trace_file/format.h"
 
 namespace rnicsim::host {
 class Iommu;
@@ -54,13 +54,17 @@ class SoftwareRecorder {
     using Words = std::array<Duration, kPage / kWord>;
 
     std::array<std::byte, kPage> bytes{};
-    std::array<Duration, kPage / kLine> touched{};  // by line: last access to the whole line
-    std::unique_ptr<Words> words;                   // last accesses to parts of lines; nullptr: none yet
-    std::array<std::uint32_t, kPage / kLine> writes{};
+    Duration whole_touched;                             // last access to the whole page
+    std::array<Duration, kPage / kLine> touched{};      // by line: last access to the whole line
+    std::unique_ptr<Words> words;                       // last accesses to parts of lines; nullptr: none yet
+    std::uint32_t whole_writes = 0;                     // writes of the whole page
+    std::array<std::uint32_t, kPage / kLine> writes{};  // by line: other writes
 
     void touch(std::size_t begin, std::size_t end, Duration now);
+    void count_write(std::size_t begin, std::size_t end);
+    std::uint32_t writes_of(std::size_t line) const { return whole_writes + writes[line]; }
     Duration word_touched(std::size_t word) const {
-      return std::max(touched[word * kWord / kLine], words ? (*words)[word] : Duration{});
+      return std::max({whole_touched, touched[word * kWord / kLine], words ? (*words)[word] : Duration{}});
     }
   };
   using Pages = std::unordered_map<std::uint64_t, std::unique_ptr<Page>>;  // pages of one process, by page number

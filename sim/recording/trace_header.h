@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "sim/recording/format.h"
 #include "sim/run_options.h"
+#include "sim/trace_file/format.h"
 
 namespace rnicsim::sim {
 

@@ -24,8 +24,8 @@
 
 #include "model/base/units.h"
 #include "sim/recording/seen_outputs.h"
-#include "sim/recording/trace_reader.h"
 #include "sim/rerun/recorded_memory.h"
+#include "sim/trace_file/trace_reader.h"
 
 namespace rnicsim::sim::rerun {
 

@@ -19,7 +19,6 @@
 #include "sim/config/param_list.h"
 #include "sim/os/descriptor.h"
 #include "sim/recording/recorder.h"
-#include "sim/recording/trace_diff.h"
 #include "sim/recording/trace_header.h"
 #include "sim/rerun/recorded_software.h"
 #include "sim/rerun/recorded_steps.h"
@@ -27,6 +26,7 @@
 #include "sim/results/json_output.h"
 #include "sim/system.h"
 #include "sim/trace/request_summary.h"
+#include "sim/trace_file/trace_diff.h"
 
 namespace rnicsim::sim::rerun {
 namespace {
@@ -169,7 +169,7 @@ Played play(const RerunOptions& options, const std::string& replayed, bool with_
   TraceHeader new_header = trace_header(system, seed, TimeMode::simulated);
   new_header.commands = header.commands;  // a recording with commands shows memory addresses
   Observers observers(system, watched, new_header);
-  Recording recording(system, new_header, replayed);
+  Recording recording(system, new_header, replayed, {.tlps = options.observers.recorded.tlps});
   RecordedSoftware software("software", system, steps, options.as_possible ? Pace::as_possible : Pace::recorded);
   for (std::uint32_t i = 0; i < system.adapters(); ++i)
     recording.watch_root(i, software.root_complex(i), system.adapter(i).device());

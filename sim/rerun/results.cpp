@@ -4,13 +4,13 @@
 #include "sim/adapter.h"
 #include "sim/adapter_counters.h"
 #include "sim/config/config.h"
-#include "sim/recording/format.h"
 #include "sim/results/counter_list.h"
 #include "sim/results/counter_results.h"
 #include "sim/results/file_json.h"
 #include "sim/results/results_json.h"
 #include "sim/system.h"
 #include "sim/trace/request_summary.h"
+#include "sim/trace_file/format.h"
 
 namespace rnicsim::sim::rerun {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/recording/format.h"
-#include "sim/recording/trace_index.h"
 #include "sim/trace/named_field.h"
+#include "sim/trace_file/format.h"
+#include "sim/trace_file/trace_index.h"
 
 namespace rnicsim::sim {
 

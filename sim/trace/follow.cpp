@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <optional>
 
 #include "model/roce/opcode.h"
@@ -53,6 +54,9 @@ class Follower {
  private:
   bool add_own(const TraceEvent& event) {
     switch (event.kind) {
+      case EventKind::posted:
+        if (is_send_queue(event)) postings_.push_back(event);
+        break;
       case EventKind::doorbell: doorbell_ = event; break;
       case EventKind::wqe_fetch: fetch_ = event; break;
       case EventKind::wqe: add_wqe(event); break;
@@ -72,14 +76,23 @@ class Follower {
   void add_wqe(const TraceEvent& event) {
     if (!is_send_queue(event)) return;
     const bool is_it = wqes_++ == followed_.number;
+    // The last posting that does not begin behind the WQE.
+    while (postings_.size() > 1 && !begins_behind(postings_[1], event)) postings_.pop_front();
     if (is_it) {
       index_ = number_of(event, field::index);
+      if (!postings_.empty() && !begins_behind(postings_.front(), event)) print(postings_.front());
       if (doorbell_) print(*doorbell_);
       if (fetch_) print(*fetch_);
       print(event);
       if (sends_packets(event)) message_ = messages_;
     }
     if (sends_packets(event)) ++messages_;
+  }
+
+  // Indices count modulo 2^16.
+  static bool begins_behind(const TraceEvent& posting, const TraceEvent& wqe) {
+    const auto distance = number_of(posting, field::index) - number_of(wqe, field::index);
+    return static_cast<std::int16_t>(distance) > 0;
   }
 
   void add_sent(const TraceEvent& event) {
@@ -133,6 +146,7 @@ class Follower {
   const FollowedWqe& followed_;
   const std::uint32_t host_;
   std::uint64_t wqes_ = 0, messages_ = 0, begun_ = 0;
+  std::deque<TraceEvent> postings_;             // of WQEs that the engine has not taken, and the last one before
   std::optional<TraceEvent> doorbell_, fetch_;  // the last ones so far
   std::optional<std::uint32_t> index_;          // index of the followed WQE in its ring
   std::optional<std::uint64_t> message_;        // number of its message among the QP's messages

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "sim/recording/format.h"
+#include "sim/trace_file/format.h"
 
 namespace rnicsim::sim {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "sim/recording/format.h"
 #include "sim/trace/named_field.h"
+#include "sim/trace_file/format.h"
 
 namespace rnicsim::roce {
 struct OpcodeInfo;

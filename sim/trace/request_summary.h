@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "sim/recording/format.h"
 #include "sim/results/histogram.h"
+#include "sim/trace_file/format.h"
 
 namespace rnicsim::sim {
 

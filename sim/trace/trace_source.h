@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/recording/trace_reader.h"
 #include "sim/trace/event_filter.h"
+#include "sim/trace_file/trace_reader.h"
 
 namespace rnicsim::sim {
 

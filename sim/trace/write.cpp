@@ -11,8 +11,8 @@
 #include <optional>
 
 #include "sim/config/config_error.h"
-#include "sim/recording/trace_writer.h"
 #include "sim/results/part_file.h"
+#include "sim/trace_file/trace_writer.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -122,7 +122,7 @@ int import_capture(const ImportOptions& options) {
   auto header = trace_header(system, kSeed, TimeMode::simulated);
   header.commands.push_back("trace import " + std::filesystem::path(options.pcap).filename().string());
   PartFile part(options.output);
-  Recording recording(system, header, part.path(), true);
+  Recording recording(system, header, part.path(), {.software = true});
   Hosts hosts(system, workload);
   system.start();
   of_file(options.pcap, [&] { hosts.run(); });

@@ -13,7 +13,7 @@
 #include "model/nic/capability_params.h"
 #include "sim/recording/recorder.h"
 #include "sim/recording/trace_header.h"
-#include "sim/recording/trace_writer.h"
+#include "sim/trace_file/trace_writer.h"
 #include "tests/verbs/xrc_domain.h"
 
 namespace rnicsim::testing {
@@ -376,7 +376,8 @@ std::optional<std::string> BehaviourRun::record_here(const Behaviour& behaviour,
 
 void BehaviourRun::record_software(const Behaviour& behaviour, const std::filesystem::path& file) {
   BehaviourRun run(behaviour);
-  sim::Recording recording(run.system(), sim::trace_header(run.system(), 1, sim::TimeMode::simulated), file, true);
+  sim::Recording recording(run.system(), sim::trace_header(run.system(), 1, sim::TimeMode::simulated), file,
+                           {.software = true});
   run.run_behaviour();
   recording.finish();
 }

@@ -13,8 +13,8 @@
 #include "sim/check/case.h"
 #include "sim/config/config.h"
 #include "sim/recording/counter_audit.h"
-#include "sim/recording/trace_diff.h"
 #include "sim/system.h"
+#include "sim/trace_file/trace_diff.h"
 #include "tests/golden/behaviours.h"
 
 namespace rnicsim::testing {

@@ -16,7 +16,7 @@ RNICSIM, BEHAVIOUR = sys.argv[1:3]
 GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "traces" / "golden"
 # Kinds of the software's events.
 SOFTWARE = {"mmio_write", "mmio_read", "config_write", "config_read", "memory", "memory_pinned", "memory_absent",
-            "memory_on_demand", "process", "awaited"}
+            "memory_on_demand", "process", "awaited", "command_bytes", "posted", "polled", "tlp"}
 
 
 def call(*words):

@@ -14,7 +14,7 @@
 #include "model/abi/command.h"
 #include "model/roce/opcode.h"
 #include "model/roce/types.h"
-#include "sim/recording/trace_reader.h"
+#include "sim/trace_file/trace_reader.h"
 #include "tests/golden/behaviours.h"
 
 namespace rnicsim::testing {

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/recording/trace_reader.h"
-#include "sim/recording/trace_writer.h"
+#include "sim/trace_file/trace_reader.h"
+#include "sim/trace_file/trace_writer.h"
 #include "tests/soak/dice.h"
 
 namespace rnicsim::testing {

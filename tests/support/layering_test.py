@@ -112,9 +112,11 @@ ALLOWED = {
     # The system, and the code that its users share.
     "sim/processes": ["model", "sim/config"],
     "sim/*": ["sim/processes", "sim/os", "sim/results", "model", "rtl/cosim", "sim/config"],
+    # A trace as a file, without a system: kinds of events, reading, writing, comparison.
+    "sim/trace_file": ["model", "sim/config/config_error.h", "sim/results/json.h", "sim/results/text_number.h"],
     # Observers of a system.
     "sim/waterfall": ["model", "sim/config", "sim/*", "sim/os", "sim/results"],
-    "sim/recording": ["model", "sim/config", "sim/processes", "sim/*", "sim/os", "sim/results"],
+    "sim/recording": ["model", "sim/config", "sim/processes", "sim/trace_file", "sim/*", "sim/os", "sim/results"],
     "sim/observers": ["sim/*", "sim/os", "sim/results", "sim/recording", "sim/waterfall", "model/driver_check"],
     # Warnings about configurations and runs that miss their purpose.
     "sim/warnings": ["model", "sim/config", "sim/processes", "sim/*"],
@@ -140,9 +142,10 @@ ALLOWED = {
     "sim/wire_workload": ["model", "verbs/ibverbs", "sim/config", "sim/recording", "sim/replay", "sim/bench/made.h",
                           "sim/*", "sim/os", "sim/results"],
     # Repeats a recorded run without its programs.
-    "sim/rerun": ["model", "sim/config", "sim/observers", "sim/recording", "sim/trace", "sim/*", "sim/os",
-                  "sim/results"],
-    "sim/python": ["model", "sim/config", "sim/recording", "sim/trace", "sim/results/counter_list.h"],
+    "sim/rerun": ["model", "sim/config", "sim/observers", "sim/recording", "sim/trace", "sim/trace_file", "sim/*",
+                  "sim/os", "sim/results"],
+    "sim/python": ["model", "sim/config", "sim/recording", "sim/trace", "sim/trace_file",
+                   "sim/results/counter_list.h"],
     # Many runs.
     "sim/sweep": ["model/base", "sim/bench", "sim/config", "sim/rerun", "sim/os/child_pool.h", "sim/results/json.h",
                   "sim/results/file_json.h", "sim/results/json_output.h", "sim/os/progress_line.h",
@@ -151,9 +154,9 @@ ALLOWED = {
                       "sim/results/json_output.h", "sim/os/progress_line.h"],
     # Starts rnicsim in separate processes: reads cases, and compares the results.
     "sim/trace": ["model/abi/queue.h", "model/base/units.h", "model/roce", "sim/config/config_error.h",
-                  "sim/results/histogram.h", "sim/results/json.h", "sim/results/part_file.h", "sim/recording",
+                  "sim/results/histogram.h", "sim/results/json.h", "sim/results/part_file.h", "sim/trace_file",
                   "sim/results/text_number.h", "sim/waterfall/timeline_lines.h"],
-    "sim/check": ["sim/config", "sim/history", "sim/recording", "sim/trace", "sim/bench/table_reader.h",
+    "sim/check": ["sim/config", "sim/history", "sim/trace", "sim/trace_file", "sim/bench/table_reader.h",
                   "sim/report/page.h", "model/abi/queue.h", "sim/adapter_counters.h", "sim/results/counter_results.h",
                   "sim/results/histogram.h", "sim/results/json.h", "sim/results/json_output.h",
                   "sim/os/progress_line.h", "sim/results/results_json.h", "sim/run_options.h",
@@ -170,7 +173,7 @@ ALLOWED = {
     "sim/commands": ["model", "sim/config", "sim/processes", "sim/*", "sim/os", "sim/results", "sim/observers",
                      "sim/attached", "sim/bench", "sim/calibrate", "sim/check", "sim/guest", "sim/history",
                      "sim/guest/vm", "sim/guest/wire", "sim/recording", "sim/replay", "sim/report", "sim/rerun",
-                     "sim/sweep", "sim/top", "sim/trace", "sim/wire_workload"],
+                     "sim/sweep", "sim/top", "sim/trace", "sim/trace_file", "sim/wire_workload"],
     "sim/main": ["model", "sim/commands", "sim/config", "sim/*", "sim/os", "sim/results"],
     "tests": ["model", "rtl", "verbs", "sim"],
 }
@@ -320,6 +323,9 @@ def self_test():
         ("sim/config/loader.cpp", '#include "sim/run_options.h"', False),
         ("sim/observers.cpp", '#include "sim/recording/recorder.h"', True),
         ("sim/recording/recorder.cpp", '#include "sim/system.h"', True),
+        ("sim/recording/recorder.cpp", '#include "sim/trace_file/trace_writer.h"', True),
+        ("sim/trace_file/trace_reader.cpp", '#include "sim/recording/recorder.h"', False),
+        ("sim/check/verdict.cpp", '#include "sim/recording/recorder.h"', False),
         ("sim/recording/recorder.cpp", '#include "sim/bench/bench.h"', False),
         ("sim/recording/recorder.cpp", '#include "sim/observers.h"', False),
         ("sim/bench/bench.cpp", '#include "sim/observers.h"', True),

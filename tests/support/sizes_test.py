@@ -18,7 +18,7 @@ SOURCES = (".h", ".cpp", ".c", ".sv")
 # Larger all the same, with the reason.
 EXCEPTIONS = {
     "model/abi/c/command.h": "generated from model/abi/command.h",
-    "sim/recording/format.cpp": "kinds() is the table of event kinds",
+    "sim/trace_file/format.cpp": "kinds() is the table of event kinds",
 }
 
 # A function's first line: its result, its name, a bracket.

@@ -31,6 +31,7 @@ class ReceiveRing {
   std::uint32_t max_segments() const { return (1u << layout_.log_stride) / sizeof(abi::DataSegment); }
   std::uint64_t outstanding() const { return posted_ - retired_.load(std::memory_order_acquire); }
   bool full() const { return outstanding() >= capacity(); }
+  std::uint16_t next() const { return std::uint16_t(posted_); }  // index of the next entry to post
 
   // Posts an entry: open(), at most max_segments() calls of segment(), close(). Precondition: !full().
   void open(std::uint64_t wr_id);

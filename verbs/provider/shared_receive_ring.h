@@ -35,6 +35,7 @@ class SharedReceiveRing {
   std::uint32_t capacity() const { return (1u << layout_.log_entries) - 1; }
   std::uint32_t max_segments() const;
   std::uint32_t outstanding() const { return outstanding_; }
+  std::uint16_t next() const { return head_; }  // index of the next entry to post
 
   // Posts an entry: open(), at most max_segments() calls of segment(), close(). Precondition: outstanding() <
   // capacity().

@@ -158,7 +158,10 @@ void Dma::issue_read(Access& access) {
                     params_.read_internal;
   access.after = after;
   access.behind = access.relaxed ? 0 : writes_pushed_;
-  if (issued) issued({false, access.place.pasid, access.place.address, access.data.size(), done - at});
+  if (issued) {
+    const auto& [pasid, address, offset] = access.place;
+    issued({false, pasid, address, access.data.size(), done - at, offset, &access});
+  }
   late ? late_reads_.push(done, &access) : reads_.push(done, &access);
 }
 
@@ -303,7 +306,10 @@ void Dma::issue_write(Access& access) {
     posted_.push_back({posted_.empty() ? lands : std::max(lands, posted_.back().until), access.credits});
   else
     posted_relaxed_.push_back({lands, access.credits});
-  if (issued) issued({true, access.place.pasid, access.place.address, access.data.size(), lands - at});
+  if (issued) {
+    const auto& [pasid, address, offset] = access.place;
+    issued({true, pasid, address, access.data.size(), lands - at, offset, nullptr});
+  }
   if (right_behind) return lone_writes_.push(lands, &access);
   if (access.placement.relaxed && lands < last_burst_) return relaxed_writes_.push(lands, &access);
   push_landing(access, lands);
@@ -424,6 +430,10 @@ void Dma::complete_late_reads() {
 // If the host sends no completion, a read for a peer fails after the completion timeout. A read for the local process,
 // which has ended, fails at once: its queue pair need not wait.
 inline void Dma::complete(Access& read) {
+  if (completed) {
+    const bool ok = read.result == AccessResult::ok;
+    completed({&read, read.result, ok || host_->answers(read.place.pasid)});
+  }
   if (read.result == AccessResult::ok) return finish(read);
   ++counters_.errors;
   if (!read.for_peer || host_->answers(read.place.pasid)) return finish(read);

@@ -41,7 +41,16 @@ struct DmaIssued {
   Pasid pasid;
   std::uint64_t address;
   std::uint32_t bytes;
-  Duration done;  // time until it is sampled or has landed
+  Duration done;         // time until it is sampled or has landed
+  std::uint64_t offset;  // of the address in its region: TLPs end at multiples of it
+  const void* access;    // identity of a read until its completion
+};
+
+// The data of a read has arrived, or its refusal.
+struct DmaCompleted {
+  const void* access;
+  AccessResult result;
+  bool answered;  // false: the host sends no completion
 };
 
 // A client of the DMA unit, called when an access is done. `kind` and `tag` are the client's own; `data`: the bytes
@@ -91,6 +100,7 @@ class Dma : public sc_core::sc_module {
   // Connects the endpoint.
   void reach(HostMemory& memory) { host_ = &memory; }
   trace::Point<DmaIssued> issued;
+  trace::Point<DmaCompleted> completed;
 
   [[gnu::flatten]] void read(const Place& place, std::uint32_t bytes, const DmaReply& reply, Sampling sampling);
   [[gnu::flatten]] void write(const Place& place, Payload&& data, const DmaReply& reply, Placement placement);

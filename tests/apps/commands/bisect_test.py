@@ -4,6 +4,7 @@
 
 usage: bisect_test.py path/to/rnicsim
 """
+import json
 import os
 import pathlib
 import signal
@@ -11,9 +12,12 @@ import subprocess
 import sys
 import time
 
+import jsonschema
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
 import apps  # noqa: E402
 
+DOCS = pathlib.Path(__file__).resolve().parents[3] / "docs"
 FOUND, SEVERAL, CANNOT = 0, 1, 2
 CASE = """schema = 1
 workload = "write-4k"
@@ -64,6 +68,12 @@ class Bisect(apps.TestCase):
         self.assert_nothing_left()
         return result
 
+    def results_in(self, file):
+        results = json.loads(file.read_text())
+        schema = json.loads((DOCS / "results.schema.json").read_text())
+        jsonschema.Draft202012Validator(schema).validate(results)
+        return results
+
     def assert_nothing_left(self):
         self.assertEqual(list(self.temporary.iterdir()), [])
         self.assertEqual(len(self.git("worktree", "list").splitlines()), 1)
@@ -100,6 +110,31 @@ class Commits(Bisect):
         self.assertIn(f"{commits[5][:10]}  bad   change 6\n", result.out)
         self.assertEqual(self.git("status", "--porcelain"), before)
         self.assertEqual(self.git("symbolic-ref", "HEAD"), "refs/heads/main")
+
+    def test_files_for_machines_and_people(self):
+        good, commits = self.history(bad_at=4)
+        file, junit, html = (self.path / name for name in ("r.json", "r.xml", "r.html"))
+        result = self.bisect(FOUND, f"{good}..main", "--json", file, "--junit", junit, "--html", html)
+        results = self.results_in(file)
+        self.assertEqual((results["failed"], results["folder"]), (1, str(self.repository / "cases")))
+        found = results["bisect"]
+        self.assertEqual((found["commit"], found["candidates"]),
+                         (commits[3], [{"commit": commits[3], "subject": "change 4"}]))
+        lines = [f"{each['commit'][:10]}  {each['state']:4}  {each['subject']}" for each in found["tested"]]
+        self.assertEqual(lines, result.out.splitlines()[:len(lines)])
+        self.assertIn("nic.tx.latency", results["cases"][0]["difference"]["cause"])
+        for each in (file, junit, html):
+            self.assertIn("nic.tx.latency", each.read_text())
+            self.assertNotIn(str(self.temporary), each.read_text())
+
+    def test_json_of_several_candidates(self):
+        good, commits = self.history(bad_at=4, broken_at=(3, 4))
+        file = self.path / "r.json"
+        self.bisect(SEVERAL, f"{good}..main", "--json", file)
+        results = self.results_in(file)
+        self.assertEqual(results["bisect"]["commit"], commits[5])
+        self.assertEqual({each["commit"] for each in results["bisect"]["candidates"]}, set(commits[2:5]))
+        self.assertIn("reason", next(each for each in results["bisect"]["tested"] if each["state"] == "skip"))
 
     def test_commits_that_cannot_be_tested(self):
         good, commits = self.history(bad_at=5, broken_at=(3,))
@@ -157,6 +192,7 @@ class BadInput(Bisect):
 
     def test_options_that_do_not_go_together(self):
         self.assertIn("--update", self.refused("a..b", "--update", "--yes"))
+        self.assertIn("--history", self.refused("a..b", "--history", "h", "--label", "l"))
         result = apps.call("check", self.repository / "cases", "--build", "true")
         self.assertEqual((result.status, len(result.err.splitlines())), (CANNOT, 1), result)
 

@@ -4,12 +4,12 @@
 
 #include <sstream>
 
-#include "sim/recording/cause.h"
-#include "sim/recording/loose_diff.h"
-#include "sim/recording/trace_diff.h"
-#include "sim/recording/trace_reader.h"
-#include "sim/recording/trace_trailer.h"
-#include "sim/recording/trace_writer.h"
+#include "sim/trace_file/cause.h"
+#include "sim/trace_file/loose_diff.h"
+#include "sim/trace_file/trace_diff.h"
+#include "sim/trace_file/trace_reader.h"
+#include "sim/trace_file/trace_trailer.h"
+#include "sim/trace_file/trace_writer.h"
 #include "tests/soak/fuzz/fuzz.h"
 
 namespace rnicsim::fuzz {

@@ -7,11 +7,11 @@
 #include <sstream>
 
 #include "sim/config/config_error.h"
-#include "sim/recording/trace_writer.h"
 #include "sim/trace/export.h"
 #include "sim/trace/follow.h"
 #include "sim/trace/show.h"
 #include "sim/trace/stat.h"
+#include "sim/trace_file/trace_writer.h"
 #include "tests/soak/fuzz/fuzz.h"
 
 namespace rnicsim::fuzz {

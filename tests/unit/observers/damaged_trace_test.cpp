@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "sim/recording/trace_reader.h"
+#include "sim/trace_file/trace_reader.h"
 
 namespace rnicsim::sim::damaged_trace_test {
 namespace {

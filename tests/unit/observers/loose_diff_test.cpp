@@ -4,10 +4,10 @@
 
 #include <sstream>
 
-#include "sim/recording/cause.h"
-#include "sim/recording/loose_diff.h"
-#include "sim/recording/trace_reader.h"
-#include "sim/recording/trace_writer.h"
+#include "sim/trace_file/cause.h"
+#include "sim/trace_file/loose_diff.h"
+#include "sim/trace_file/trace_reader.h"
+#include "sim/trace_file/trace_writer.h"
 
 namespace rnicsim::sim::loose_diff_test {
 namespace {

@@ -13,9 +13,9 @@
 #include <string_view>
 
 #include "sim/config/config_error.h"
-#include "sim/recording/trace_diff.h"
-#include "sim/recording/trace_reader.h"
-#include "sim/recording/trace_writer.h"
+#include "sim/trace_file/trace_diff.h"
+#include "sim/trace_file/trace_reader.h"
+#include "sim/trace_file/trace_writer.h"
 
 namespace rnicsim::sim::recording_test {
 namespace {
@@ -160,6 +160,23 @@ void expect_named(const char* header, const std::string& enumeration, FieldStyle
     EXPECT_EQ(to_text({"", style}, std::stoull((*at)[2], nullptr, 0)), name) << enumeration;
   }
   EXPECT_GT(count, 5) << enumeration;
+}
+
+// The text of an event makes durations without floating point.
+TEST(TraceFormat, DurationsAreThoseOfToString) {
+  const std::vector<std::string> hosts{"h0", "h1"};
+  const auto expect_text = [&](std::int64_t ps) {
+    if (ps == 0) return;  // not shown
+    const auto text = to_text(make_event({0}, 0, EventKind::frame_received, {64, std::uint64_t(ps)}), hosts);
+    EXPECT_THAT(text, ::testing::EndsWith("  arrives_in " + to_string(Duration{ps}))) << ps;
+  };
+  for (const std::int64_t unit : {1ll, 1'000ll, 1'000'000ll, 1'000'000'000ll, 1'000'000'000'000ll})
+    for (const std::int64_t times : {1, 2, 10, 999})
+      for (const std::int64_t more : {-1, 0, 1, 500}) expect_text(unit * times + more);
+  expect_text(999'999'999'999'999);
+  expect_text(1'234'567'890'123'456'789);
+  rc::Random random(1);
+  for (int i = 0; i < 2000; ++i) expect_text(std::int64_t(random.next() >> (14 + random.next() % 50)));
 }
 
 TEST(TraceFormat, EveryValueThatTheDeviceKnowsHasItsName) {

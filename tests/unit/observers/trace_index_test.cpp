@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <sstream>
 
-#include "sim/recording/trace_diff.h"
-#include "sim/recording/trace_reader.h"
-#include "sim/recording/trace_trailer.h"
-#include "sim/recording/trace_writer.h"
+#include "sim/trace_file/trace_diff.h"
+#include "sim/trace_file/trace_reader.h"
+#include "sim/trace_file/trace_trailer.h"
+#include "sim/trace_file/trace_writer.h"
 
 namespace rnicsim::sim::trace_index_test {
 namespace {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "sim/config/config_error.h"
-#include "sim/recording/trace_reader.h"
 #include "sim/trace/pair_progress.h"
 #include "sim/trace/waves.h"
+#include "sim/trace_file/trace_reader.h"
 
 namespace rnicsim::sim::waves_test {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "sim/config/config_error.h"
-#include "sim/recording/trace_writer.h"
 #include "sim/rerun/recorded_steps.h"
+#include "sim/trace_file/trace_writer.h"
 
 namespace rnicsim::sim::rerun {
 namespace {

@@ -39,6 +39,24 @@ int post_one(Srq& srq, const ibv_recv_wr& wr) {
   return put_receive(srq.ring, srq.max_sge, srq.owner().port, wr);
 }
 
+// Posts a list, and reports it to an observer that follows work requests: `posting` names the queue.
+template <class Queue, class Ring>
+int post_reported(Queue& queue, Ring& ring, abi::Milestone posting, ibv_recv_wr* list, ibv_recv_wr** bad) {
+  FollowUp& follow_up = queue.owner().port;
+  const bool followed = follow_up.followed();
+  if (followed) {
+    posting.time = follow_up.time();
+    posting.position = ring.next();
+  }
+  const int result = post_list(list, bad, [&](const ibv_recv_wr& wr) {
+    const int error = post_one(queue, wr);
+    if (error == 0) ++posting.count;
+    return error;
+  });
+  if (followed && posting.count != 0) follow_up.tell(posting);
+  return result;
+}
+
 // A receive queue has no doorbell: the device reads the doorbell record when a message arrives. No message arrives at
 // a QP in ERR, but its receives must be flushed. A send doorbell with the old producer index makes the device read the
 // record. Called with send_lock held.
@@ -64,7 +82,8 @@ int post_receive(ibv_qp* handle, ibv_recv_wr* list, ibv_recv_wr** bad) {
   if (!has_queue || !may_post_receive(handle->state)) return refuse(list, bad, EINVAL);
   if (!qp.receive) return refuse(list, bad, ENOMEM);
   QueueGuard guard(qp.receive_lock, qp.owner().port);
-  const int error = post_list(list, bad, [&](const ibv_recv_wr& wr) { return post_one(qp, wr); });
+  const int error = post_reported(qp, *qp.receive,
+                                  {.queue = qp.qp_base.qp_num, .kind = abi::MilestoneKind::posted_receives}, list, bad);
   qp.receive->ring();
   qp.posted_unseen = true;
   if (qp.failed || handle->state == IBV_QPS_ERR) flush_unseen_receives(qp);
@@ -75,7 +94,8 @@ int post_srq_receive(ibv_srq* handle, ibv_recv_wr* list, ibv_recv_wr** bad) {
   Srq& srq = Srq::of(handle);
   if (srq.owner().port.inherited()) return refuse(list, bad, ENODEV);
   QueueGuard guard(srq.lock, srq.owner().port);
-  const int error = post_list(list, bad, [&](const ibv_recv_wr& wr) { return post_one(srq, wr); });
+  const int error = post_reported(srq, srq.ring,
+                                  {.queue = srq.handle, .kind = abi::MilestoneKind::posted_shared_receives}, list, bad);
   srq.ring.ring();
   return error;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/recording/schema.h"
+#include "sim/trace_file/schema.h"
 
 #include <fmt/format.h>
 
@@ -89,7 +89,7 @@ std::string_view type_text(FieldStyle style) {
       "number",       "hex",          "number B",      "duration ps",     "packet_opcode",  "send_opcode",
       "cqe_opcode",   "cqe_syndrome", "event_type",    "qp_state",        "command_opcode", "command_status",
       "queue",        "drop_cause",   "doorbell_kind", "doorbell_reason", "refused_what",   "refused_why",
-      "abort_reason", "fault_action", "cm_message",    "cm_state"};
+      "abort_reason", "fault_action", "cm_message",    "cm_state",        "tlp_direction",  "tlp_type"};
   static_assert(!kTexts.back().empty());
   return kTexts.at(std::size_t(style));
 }

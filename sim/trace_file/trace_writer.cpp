@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/recording/trace_writer.h"
+#include "sim/trace_file/trace_writer.h"
 
 #include <fmt/format.h>
 #include <zstd.h>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "sim/config/config_error.h"
-#include "sim/recording/trace_trailer.h"
+#include "sim/trace_file/trace_trailer.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/recording/trace_reader.h"
+#include "sim/trace_file/trace_reader.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "sim/recording/trace_trailer.h"
+#include "sim/trace_file/trace_trailer.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/recording/loose_diff.h"
+#include "sim/trace_file/loose_diff.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/recording/divergence.h"
+#include "sim/trace_file/divergence.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/recording/divergence.h"
-#include "sim/recording/trace_reader.h"
+#include "sim/trace_file/divergence.h"
+#include "sim/trace_file/trace_reader.h"
 
 namespace rnicsim::sim {
 

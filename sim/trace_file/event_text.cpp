@@ -20,8 +20,8 @@
 #include "model/nic/queues/doorbell.h"
 #include "model/nic/seam/refusal.h"
 #include "model/roce/opcode.h"
-#include "sim/recording/format.h"
 #include "sim/results/text_number.h"
+#include "sim/trace_file/format.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -209,6 +209,10 @@ constexpr const char* kCmStates[] = {"idle",
                                      "service_request_sent",
                                      "service_request_received"};
 static_assert(std::size(kCmStates) == std::size_t(cm::State::service_request_received) + 1);
+constexpr const char* kTlpDirections[] = {"to_host", "to_device"};
+static_assert(std::size(kTlpDirections) == std::size_t(TlpDirection::to_device) + 1);
+constexpr const char* kTlpTypes[] = {"memory_read", "memory_write", "config_read", "config_write", "completion"};
+static_assert(std::size(kTlpTypes) == std::size_t(TlpType::completion) + 1);
 static_assert(std::size(kAbortReasons) == std::size_t(host::IommuFault::Reason::read_only) + 1);
 
 template <std::size_t count>
@@ -242,6 +246,8 @@ const char* name_of(FieldStyle style, std::uint64_t value) {
     case FieldStyle::fault_action: return pick(kFaultActions, value);
     case FieldStyle::cm_message: return pick(kCmMessages, value);
     case FieldStyle::cm_state: return pick(kCmStates, value);
+    case FieldStyle::tlp_direction: return pick(kTlpDirections, value);
+    case FieldStyle::tlp_type: return pick(kTlpTypes, value);
     default: return nullptr;
   }
 }
@@ -283,67 +289,83 @@ const KindText& text_of(EventKind kind) {
   return table[std::size_t(kind)];
 }
 
-// Collects a line and appends it as a whole, because a trace has tens of millions of fields.
-class LineText {
- public:
-  explicit LineText(std::string& out) : out_(out) {}
-  ~LineText() { flush(); }
-  LineText(const LineText&) = delete;
-  LineText& operator=(const LineText&) = delete;
+// --- Each function writes at `end`, which has room, and returns the new end. A trace has tens of millions of fields: a
+// local pointer stays in a register, while stores of characters could change a member.
+constexpr std::size_t kMostName = 256, kMostValue = 64;  // of a host in the buffer; of a field's value
+constexpr std::size_t kMostLine = 64 + kMostName + (TraceEvent::kMostFields + 1) * (Label::kMost + kMostValue);
 
-  void put(std::string_view text) {
-    make_room(text.size());
-    if (text.size() > sizeof buffer_) return void(out_ += text);
-    std::memcpy(end_, text.data(), text.size());
-    end_ += text.size();
-  }
-  void put(const Label& label) {
-    make_room(Label::kMost);
-    std::memcpy(end_, label.text.data(), Label::kMost);
-    end_ += label.size;
-  }
-  void put_digits(std::uint64_t value) {
-    make_room(kMostDigits);
-    if (value < 10)
-      *end_++ = char('0' + value);
-    else
-      end_ = std::to_chars(end_, end_ + kMostDigits, value).ptr;
-  }
-  void put_hex(std::uint64_t value) {
-    make_room(kMostDigits);
-    *end_++ = '0';
-    *end_++ = 'x';
-    const int digits = value == 0 ? 1 : (int(std::bit_width(value)) + 3) / 4;
-    for (int i = digits; i-- > 0; value >>= 4) end_[i] = "0123456789abcdef"[value & 15];
-    end_ += digits;
-  }
-  // As append_microseconds().
-  void put_microseconds(Duration at) {
-    constexpr std::int64_t kPsPerUs = 1'000'000;
-    put_digits(std::uint64_t(at.ps / kPsPerUs));
-    make_room(kMostDigits);
-    auto rest = at.ps % kPsPerUs;
-    *end_ = '.';
-    for (int i = 6; i > 0; --i, rest /= 10) end_[i] = char('0' + rest % 10);
-    end_ += 7;
-  }
+char* put(char* end, std::string_view text) {
+  std::memcpy(end, text.data(), text.size());
+  return end + text.size();
+}
 
- private:
-  static constexpr std::size_t kMostDigits = 20;
+char* put(char* end, const Label& label) {
+  std::memcpy(end, label.text.data(), Label::kMost);
+  return end + label.size;
+}
 
-  void make_room(std::size_t bytes) {
-    if (bytes > std::size_t(buffer_ + sizeof buffer_ - end_)) [[unlikely]]
-      flush();
+char* put_digits(char* end, std::uint64_t value) {
+  constexpr int kMostDigits = 20;
+  if (value < 10) {
+    *end = char('0' + value);
+    return end + 1;
   }
-  void flush() {
-    out_.append(buffer_, end_);
-    end_ = buffer_;
-  }
+  const auto half = std::uint32_t(value);  // of 32 bits: faster
+  return (half == value ? std::to_chars(end, end + kMostDigits, half) : std::to_chars(end, end + kMostDigits, value))
+      .ptr;
+}
 
-  std::string& out_;
-  char buffer_[1024];
-  char* end_ = buffer_;
-};
+char* put_hex(char* end, std::uint64_t value) {
+  *end++ = '0';
+  *end++ = 'x';
+  const int digits = value == 0 ? 1 : (int(std::bit_width(value)) + 3) / 4;
+  for (int i = digits; i-- > 0; value >>= 4) end[i] = "0123456789abcdef"[value & 15];
+  return end + digits;
+}
+
+// As append_microseconds().
+char* put_microseconds(char* end, Duration at) {
+  constexpr std::int64_t kPsPerUs = 1'000'000;
+  end = put_digits(end, std::uint64_t(at.ps / kPsPerUs));
+  auto rest = std::uint32_t(at.ps % kPsPerUs);
+  *end = '.';
+  for (int i = 6; i > 0; --i, rest /= 10) end[i] = char('0' + rest % 10);
+  return end + 7;
+}
+
+// As to_string(), which converts to floating point: texts of up to 15 digits are equal.
+char* put_duration(char* end, std::uint64_t ps) {
+  constexpr std::uint64_t kLargestExact = 1'000'000'000'000'000;
+  if (ps >= kLargestExact) return put(end, to_string(Duration{std::int64_t(ps)}));
+  struct Unit {
+    std::uint64_t scale;
+    int decimals;
+    std::string_view name;
+  };
+  static constexpr Unit kUnits[] = {{1, 0, " ps"},
+                                    {1'000, 3, " ns"},
+                                    {1'000'000, 6, " us"},
+                                    {1'000'000'000, 9, " ms"},
+                                    {1'000'000'000'000, 12, " s"}};
+  const Unit* unit = kUnits;
+  while (unit + 1 != std::end(kUnits) && ps >= unit[1].scale) ++unit;
+  end = put_digits(end, ps / unit->scale);
+  if (auto rest = ps % unit->scale; rest != 0) {
+    int decimals = unit->decimals;
+    for (; rest % 10 == 0; rest /= 10) --decimals;
+    *end = '.';
+    for (int i = decimals; i > 0; --i, rest /= 10) end[i] = char('0' + rest % 10);
+    end += decimals + 1;
+  }
+  return put(end, unit->name);
+}
+
+char* put_value(char* end, FieldStyle style, std::uint64_t value) {
+  if (style == FieldStyle::number || style == FieldStyle::bytes) return put_digits(end, value);
+  if (style == FieldStyle::duration) return put_duration(end, value);
+  if (const char* name = name_of(style, value)) return put(end, std::string_view(name).substr(0, kMostValue));
+  return put_hex(end, value);
+}
 
 }  // namespace
 
@@ -367,31 +389,24 @@ std::string to_text(const FieldInfo& field, std::uint64_t value) {
 }
 
 void append_text(std::string& out, const TraceEvent& event, std::span<const std::string> hosts) {
-  const auto& kind = text_of(event.kind);
-  LineText line(out);
-  line.put_microseconds(event.at);
-  line.put(" us  ");
-  if (event.host < hosts.size()) {
-    line.put(hosts[event.host]);
+  char line[kMostLine];
+  char* end = put(put_microseconds(line, event.at), " us  ");
+  if (event.host >= hosts.size()) {
+    end = put_digits(put(end, "host "), event.host);
+  } else if (const auto& name = hosts[event.host]; name.size() <= kMostName) {
+    end = put(end, name);
   } else {
-    line.put("host ");
-    line.put_digits(event.host);
+    out.append(line, end) += name;
+    end = line;
   }
-  line.put(kind.name);
-  for (std::size_t i = 0; i < kind.fields.size(); ++i) {
-    const auto& field = kind.fields[i];
-    const auto value = event.fields[i];
-    if (!field.always && value == 0) continue;
-    line.put(field.label);
-    if (field.style == FieldStyle::number || field.style == FieldStyle::bytes)
-      line.put_digits(value);
-    else if (field.style == FieldStyle::duration)
-      line.put(to_string(Duration{std::int64_t(value)}));
-    else if (const char* name = name_of(field.style, value))
-      line.put(name);
-    else
-      line.put_hex(value);
+  const auto& kind = text_of(event.kind);
+  end = put(end, kind.name);
+  const auto* value = event.fields.data();
+  for (const auto *field = kind.fields.data(), *last = field + kind.fields.size(); field != last; ++field, ++value) {
+    if (!field->always && *value == 0) continue;
+    end = put_value(put(end, field->label), field->style, *value);
   }
+  out.append(line, end);
 }
 
 std::string to_text(const TraceEvent& event, std::span<const std::string> hosts) {

@@ -74,9 +74,14 @@ class TraceIndexBuilder {
   void add(std::uint32_t host, std::uint32_t qp) {
     if (is_too_large_) return;
     const auto key = TraceIndex::key_of(host, qp);
-    auto& slot = recent_[(qp ^ host << 4) % recent_.size()];
-    if (slot.key != key || slot.of == nullptr) slot = {key, &queue_pairs_[key]};
+    auto& slot = recent_[(qp ^ host << 9) % recent_.size()];
+    if (slot.key != key || slot.of == nullptr) {
+      auto& of = queue_pairs_[key];
+      slot = {key, of.end, &of};
+    }
+    if (slot.end == block_ + 1) return;
     if (slot.of->end != block_ + 1) extend(*slot.of);
+    slot.end = block_ + 1;
   }
   void end_block(const TraceBlock& block);
   // nullopt: the trace is too large for an index.
@@ -89,6 +94,7 @@ class TraceIndexBuilder {
   };
   struct Recent {
     TraceIndex::Key key = 0;
+    std::uint32_t end = 0;    // QueuePair::end, at the last use of this entry or later
     QueuePair* of = nullptr;  // in queue_pairs_, whose elements keep their places
   };
 
@@ -99,7 +105,7 @@ class TraceIndexBuilder {
   std::uint32_t block_ = 0;  // number of the present block
   bool is_too_large_ = false;
   std::unordered_map<TraceIndex::Key, QueuePair> queue_pairs_;
-  std::array<Recent, 256> recent_{};
+  std::array<Recent, 1024> recent_{};
   std::size_t ranges_ = 0;
   std::uint32_t gap_ = 0;  // gaps of at most this number of blocks are closed
 };

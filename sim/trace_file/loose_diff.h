@@ -3,7 +3,7 @@
 #pragma once
 
 #include "model/base/units.h"
-#include "sim/recording/trace_diff.h"
+#include "sim/trace_file/trace_diff.h"
 
 namespace rnicsim::sim {
 

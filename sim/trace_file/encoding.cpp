@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/recording/encoding.h"
+#include "sim/trace_file/encoding.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <string_view>
@@ -131,23 +132,35 @@ FileHeader decode_header(std::span<const std::byte> bytes) {
 }
 
 std::byte* encode_fields(const TraceEvent& event, std::byte* out) {
-  std::size_t count = info(event.kind).fields.size();
+  static const auto counts = [] {
+    std::array<std::uint8_t, std::size_t(EventKind::count)> made{};
+    for (std::size_t i = 0; i < made.size(); ++i) made[i] = std::uint8_t(info(EventKind(i)).fields.size());
+    return made;
+  }();
+  std::size_t count = counts[std::size_t(event.kind)];
   while (count > 0 && event.fields[count - 1] == 0) --count;
   for (std::size_t i = 0; i < count; ++i) out = put_number(out, event.fields[i]);
   return out;
 }
 
 std::byte* EventEncoder::encode(const EncodedEvent& event, std::byte* out) {
-  std::byte start[3 * kMostNumberBytes];
-  std::byte* end = put_number(start, std::uint64_t(event.kind));
+  std::byte* const body = out + 1;  // most lengths are one byte
+  std::byte* end = put_number(body, std::uint64_t(event.kind));
   end = put_number(end, event.host);
   end = put_number(end, std::uint64_t((event.at - last_).ps));
   last_ = event.at;
-  const auto bytes = std::size_t(end - start);
-  out = put_number(out, bytes + event.fields.size());
-  std::memcpy(out, start, bytes);
-  std::memcpy(out + bytes, event.fields.data(), event.fields.size());
-  return out + bytes + event.fields.size();
+  std::memcpy(end, event.fields.data(), event.fields.size());
+  end += event.fields.size();
+  const auto length = std::size_t(end - body);
+  if (length < 0x80) {
+    *out = std::byte(length);
+    return end;
+  }
+  std::byte number[kMostNumberBytes];
+  const auto bytes = std::size_t(put_number(number, length) - number);
+  std::memmove(out + bytes, body, length);
+  std::memcpy(out, number, bytes);
+  return out + bytes + length;
 }
 
 void EventEncoder::encode(const TraceEvent& event, std::vector<std::byte>& out) {

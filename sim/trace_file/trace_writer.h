@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "sim/recording/encoding.h"
-#include "sim/recording/trace_index.h"
+#include "sim/trace_file/encoding.h"
+#include "sim/trace_file/trace_index.h"
 
 namespace rnicsim::sim {
 

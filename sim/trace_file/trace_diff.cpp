@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/recording/trace_diff.h"
+#include "sim/trace_file/trace_diff.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,7 +10,7 @@
 #include <map>
 #include <vector>
 
-#include "sim/recording/divergence.h"
+#include "sim/trace_file/divergence.h"
 
 namespace rnicsim::sim {
 namespace {

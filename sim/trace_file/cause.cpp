@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/recording/cause.h"
+#include "sim/trace_file/cause.h"
 
 #include <fmt/format.h>
 
@@ -75,6 +75,10 @@ constexpr Origin kOrigins[]{
     {EventKind::memory_on_demand, "kernel agent", "pages on demand", {"host."}},
     {EventKind::process, "kernel agent", "software: start and end of programs", {"host."}},
     {EventKind::awaited, "software", "the software's reads of its devices", {"host.", "nic.pcie"}},
+    {EventKind::command_bytes, "software", "software: the arguments of a verb, or its answer", {"host.", "nic."}},
+    {EventKind::posted, "software", "software: calls that post work requests", {"host."}},
+    {EventKind::polled, "software", "software: calls that poll completion queues", {"host.", "nic.pcie"}},
+    {EventKind::tlp, "nic.dma", "the PCIe link, and accesses to memory", {"nic.pcie", "nic.contexts", "host."}},
 };
 static_assert(std::size(kOrigins) == std::size_t(EventKind::count));
 

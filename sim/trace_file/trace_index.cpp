@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/recording/trace_index.h"
+#include "sim/trace_file/trace_index.h"
 
 #include <algorithm>
 #include <limits>
 #include <string_view>
 
-#include "sim/recording/format.h"
-#include "sim/recording/leb128.h"
+#include "sim/trace_file/format.h"
+#include "sim/trace_file/leb128.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -2,6 +2,7 @@
 // Format of recorded traces: the kinds of events, and the encoding of header and events. Manual: traces/README.md.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -64,9 +65,16 @@ enum class EventKind : std::uint8_t {
   memory_on_demand,
   process,
   awaited,
+  // Calls of the verbs library, and TLPs. Recorded on request.
+  command_bytes,
+  posted,
+  polled,
+  tlp,
   count
 };
-inline constexpr bool is_of_software(EventKind kind) { return kind >= EventKind::mmio_write; }
+inline constexpr bool is_of_software(EventKind kind) {
+  return kind >= EventKind::mmio_write && kind <= EventKind::awaited;
+}
 
 // Type and display format of a field.
 enum class FieldStyle : std::uint8_t {
@@ -92,6 +100,8 @@ enum class FieldStyle : std::uint8_t {
   fault_action,
   cm_message,
   cm_state,
+  tlp_direction,
+  tlp_type,
   count
 };
 // True: the values are numbers without names.
@@ -120,10 +130,19 @@ struct TraceEvent {
 
   bool operator==(const TraceEvent&) const = default;
 };
-TraceEvent make_event(Duration at, std::uint32_t host, EventKind kind, std::initializer_list<std::uint64_t> fields);
+inline TraceEvent make_event(Duration at, std::uint32_t host, EventKind kind,
+                             std::initializer_list<std::uint64_t> fields) {
+  TraceEvent event{at, host, kind, {}};
+  std::copy(fields.begin(), fields.end(), event.fields.begin());
+  return event;
+}
 
 // First field of an `awaited` event: the output of a device that the host's software saw before it continued.
 enum class Awaited : std::uint64_t { memory = 1, interrupt, answer };
+
+// Values of the fields of a `tlp` event.
+enum class TlpDirection : std::uint8_t { to_host, to_device };
+enum class TlpType : std::uint8_t { memory_read, memory_write, config_read, config_write, completion };
 
 // Receiver of a recorder's events.
 class EventSink {
@@ -132,8 +151,25 @@ class EventSink {
   virtual void write(const TraceEvent& event) = 0;
 };
 
-// Number of the QP that the event concerns, on the event's host; nullopt: none.
-std::optional<std::uint32_t> qp_of(const TraceEvent& event);
+// --- Number of the QP that the event concerns, on the event's host; nullopt: none.
+// For kinds of events whose other fields decide whether the event concerns a QP.
+std::optional<std::uint32_t> qp_by_fields(const TraceEvent& event);
+inline std::optional<std::uint32_t> qp_of(const TraceEvent& event) {
+  enum Rule : std::uint8_t { none, first_field, by_fields };
+  constexpr auto kRules = [] {
+    using enum EventKind;
+    std::array<Rule, std::size_t(count)> rules{};
+    for (const auto kind : {doorbell, wqe_fetch, wqe, packet_sent, packet_received, cqe, qp_state})
+      rules[std::size_t(kind)] = first_field;
+    for (const auto kind : {posted, refused, command, command_bytes, device_command, eqe, eqe_lost, event_taken})
+      rules[std::size_t(kind)] = by_fields;
+    return rules;
+  }();
+  const auto rule = kRules[std::size_t(event.kind)];
+  if (rule == by_fields) [[unlikely]]
+    return qp_by_fields(event);
+  return rule == first_field ? std::optional(std::uint32_t(event.fields[0])) : std::nullopt;
+}
 // The event as one line: time, host, kind, fields.
 std::string to_text(const TraceEvent& event, std::span<const std::string> hosts);
 std::string to_text(const FieldInfo& field, std::uint64_t value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/recording/format.h"
+#include "sim/trace_file/format.h"
 
 #include <algorithm>
 
@@ -134,6 +134,33 @@ const std::vector<KindInfo>& kinds() {
       {K::awaited,
        "awaited",
        {{"what", number}, {"owner", number}, {"address", hex}, {"count", number}, {"came", duration}}},
+      {K::command_bytes, "command_bytes",
+       with_words({{"process", number},
+                   {"opcode", command_opcode},
+                   {"object", hex},
+                   {"answer", number, kIfSet},
+                   {"bytes", bytes},
+                   {"part", number, kIfSet}})},
+      {K::posted,
+       "posted",
+       {{"qp", hex, kIfSet},
+        {"queue", queue},
+        {"index", number},
+        {"wqes", number},
+        {"called", duration},
+        {"process", number},
+        {"srq", hex, kIfSet}}},
+      {K::polled,
+       "polled",
+       {{"cq", hex}, {"consumer", number}, {"cqes", number}, {"called", duration}, {"process", number}}},
+      {K::tlp,
+       "tlp",
+       {{"direction", FieldStyle::tlp_direction},
+        {"type", FieldStyle::tlp_type},
+        {"bytes", bytes},
+        {"tag", number, kIfSet},
+        {"process", number, kIfSet},
+        {"address", hex, kIfSet}}},
   };
   return table;
 }
@@ -157,24 +184,14 @@ const KindInfo& info(EventKind kind) {
   return table.at(std::size_t(kind));
 }
 
-TraceEvent make_event(Duration at, std::uint32_t host, EventKind kind, std::initializer_list<std::uint64_t> fields) {
-  TraceEvent event{at, host, kind, {}};
-  std::ranges::copy(fields, event.fields.begin());
-  return event;
-}
-
-std::optional<std::uint32_t> qp_of(const TraceEvent& event) {
+std::optional<std::uint32_t> qp_by_fields(const TraceEvent& event) {
   const auto& fields = event.fields;
   switch (event.kind) {
-    case EventKind::doorbell:
-    case EventKind::wqe_fetch:
-    case EventKind::wqe:
-    case EventKind::packet_sent:
-    case EventKind::packet_received:
-    case EventKind::cqe:
-    case EventKind::qp_state: return std::uint32_t(fields[0]);
+    case EventKind::posted: return fields[0] != 0 ? std::optional(std::uint32_t(fields[0])) : std::nullopt;
     case EventKind::refused: return fields[2] != 0 ? std::optional(std::uint32_t(fields[2])) : std::nullopt;
-    case EventKind::command: return is_qp_command(fields[1]) ? std::optional(std::uint32_t(fields[2])) : std::nullopt;
+    case EventKind::command:
+    case EventKind::command_bytes:
+      return is_qp_command(fields[1]) ? std::optional(std::uint32_t(fields[2])) : std::nullopt;
     case EventKind::device_command:
       return is_qp_command(fields[0]) ? std::optional(std::uint32_t(fields[1])) : std::nullopt;
     case EventKind::eqe:

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/recording/trace_diff.h"
+#include "sim/trace_file/trace_diff.h"
 
 namespace rnicsim::sim {
 

@@ -2,6 +2,7 @@
 // Describes the first difference of two traces: the events before it, and the fields in which two events differ.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/recording/format.h"
+#include "sim/trace_file/format.h"
 
 namespace rnicsim::sim {
 
@@ -21,6 +22,10 @@ inline constexpr std::size_t kSearchedAhead = 256;  // number of events searched
 // The last events of each QP and of each host.
 class EventHistory {
  public:
+  EventHistory() = default;
+  EventHistory(const EventHistory&) = delete;
+  EventHistory& operator=(const EventHistory&) = delete;
+
   void add(const TraceEvent& event);
   // The last events of the event's QP (of its host, if there is no QP), one line each.
   std::vector<std::string> lines(const TraceEvent& event, std::span<const std::string> hosts) const;
@@ -32,6 +37,7 @@ class EventHistory {
    public:
     void add(const TraceEvent& event);
     std::vector<std::string> lines(std::span<const std::string> hosts) const;
+    bool empty() const { return events_.empty(); }
     const TraceEvent& last() const { return events_[(oldest_ + events_.size() - 1) % events_.size()]; }
 
    private:
@@ -44,8 +50,14 @@ class EventHistory {
   // nullptr: no such event was added.
   const Ring* ring_of(const TraceEvent& event) const;
 
+  struct Recent {
+    Place place = 0;
+    Ring* ring = nullptr;  // in qps_, whose elements keep their places
+  };
+
   std::unordered_map<Place, Ring> qps_;
-  std::unordered_map<std::uint32_t, Ring> hosts_;
+  std::array<Recent, 1024> recent_{};
+  std::vector<Ring> hosts_;
 };
 
 // The first difference of two traces, A and B, with the events around it as lines.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/recording/divergence.h"
+#include "sim/trace_file/divergence.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -25,17 +25,22 @@ std::vector<std::string> EventHistory::Ring::lines(std::span<const std::string> 
 }
 
 void EventHistory::add(const TraceEvent& event) {
-  if (const auto qp = qp_of(event)) qps_[place_of(event.host, *qp)].add(event);
+  if (const auto qp = qp_of(event)) {
+    const auto place = place_of(event.host, *qp);
+    auto& slot = recent_[(*qp ^ event.host << 9) % recent_.size()];
+    if (slot.place != place || slot.ring == nullptr) slot = {place, &qps_[place]};
+    slot.ring->add(event);
+  }
+  if (event.host >= hosts_.size()) hosts_.resize(event.host + 1);
   hosts_[event.host].add(event);
 }
 
 const EventHistory::Ring* EventHistory::ring_of(const TraceEvent& event) const {
-  const auto find = [](const auto& rings, auto key) -> const Ring* {
-    const auto found = rings.find(key);
-    return found != rings.end() ? &found->second : nullptr;
-  };
-  if (const auto qp = qp_of(event)) return find(qps_, place_of(event.host, *qp));
-  return find(hosts_, event.host);
+  if (const auto qp = qp_of(event)) {
+    const auto found = qps_.find(place_of(event.host, *qp));
+    return found != qps_.end() ? &found->second : nullptr;
+  }
+  return event.host < hosts_.size() && !hosts_[event.host].empty() ? &hosts_[event.host] : nullptr;
 }
 
 std::vector<std::string> EventHistory::lines(const TraceEvent& event, std::span<const std::string> hosts) const {

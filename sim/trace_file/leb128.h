@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/recording/format.h"
+#include "sim/trace_file/format.h"
 
 namespace rnicsim::sim {
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/recording/format.h"
-#include "sim/recording/leb128.h"
-#include "sim/recording/schema.h"
+#include "sim/trace_file/format.h"
+#include "sim/trace_file/leb128.h"
+#include "sim/trace_file/schema.h"
 
 namespace rnicsim::sim {
 
