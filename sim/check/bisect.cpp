@@ -233,9 +233,11 @@ class Bisection {
   void keep_bad(TestedCommit& tested_commit) const {
     tested_commit.state = CommitState::bad;
     // The user's paths in the place of those of the worktree.
-    const auto text = [this](const char* name) {
-      return replaced(file_text(scratch_.path() / name), tree_->git().folder().string(), top_);
+    const auto of_user = [this](std::string text) {
+      return replaced(std::move(text), tree_->git().folder().string(), top_);
     };
+    const auto text = [&](const char* name) { return of_user(file_text(scratch_.path() / name)); };
+    tested_commit.text = of_user(std::move(tested_commit.text));
     tested_commit.json = text("results.json");
     if (!options_.junit.empty()) tested_commit.junit = text("junit.xml");
     if (!options_.html.empty()) tested_commit.html = text("page.html");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <deque>
 #include <optional>
+#include <vector>
 
 #include "model/roce/opcode.h"
 #include "sim/config/config_error.h"
@@ -58,7 +59,9 @@ class Follower {
         if (is_send_queue(event)) postings_.push_back(event);
         break;
       case EventKind::doorbell: doorbell_ = event; break;
-      case EventKind::wqe_fetch: fetch_ = event; break;
+      case EventKind::wqe_fetch:
+        if (is_send_queue(event)) fetch_ = event;
+        break;
       case EventKind::wqe: add_wqe(event); break;
       case EventKind::packet_sent: add_sent(event); break;
       case EventKind::packet_received:
@@ -80,13 +83,23 @@ class Follower {
     while (postings_.size() > 1 && !begins_behind(postings_[1], event)) postings_.pop_front();
     if (is_it) {
       index_ = number_of(event, field::index);
-      if (!postings_.empty() && !begins_behind(postings_.front(), event)) print(postings_.front());
-      if (doorbell_) print(*doorbell_);
-      if (fetch_) print(*fetch_);
+      print_before(event);
       print(event);
       if (sends_packets(event)) message_ = messages_;
     }
     if (sends_packets(event)) ++messages_;
+  }
+
+  // Posting, doorbell and fetch, in the order of time. A fetch before the posting was that of an earlier WQE: a WQE
+  // that a doorbell carries needs none.
+  void print_before(const TraceEvent& wqe) {
+    std::vector<TraceEvent> events;
+    if (!postings_.empty() && !begins_behind(postings_.front(), wqe)) events.push_back(postings_.front());
+    const auto posted_at = events.empty() ? Duration{} : events.front().at;
+    if (doorbell_) events.push_back(*doorbell_);
+    if (fetch_ && fetch_->at >= posted_at) events.push_back(*fetch_);
+    std::ranges::stable_sort(events, {}, &TraceEvent::at);
+    for (const auto& event : events) print(event);
   }
 
   // Indices count modulo 2^16.

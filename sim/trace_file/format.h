@@ -2,7 +2,6 @@
 // Format of recorded traces: the kinds of events, and the encoding of header and events. Manual: traces/README.md.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -133,7 +132,8 @@ struct TraceEvent {
 inline TraceEvent make_event(Duration at, std::uint32_t host, EventKind kind,
                              std::initializer_list<std::uint64_t> fields) {
   TraceEvent event{at, host, kind, {}};
-  std::copy(fields.begin(), fields.end(), event.fields.begin());
+  std::size_t count = 0;
+  for (const auto value : fields) event.fields[count++] = value;
   return event;
 }
 

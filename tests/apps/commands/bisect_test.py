@@ -123,6 +123,8 @@ class Commits(Bisect):
         lines = [f"{each['commit'][:10]}  {each['state']:4}  {each['subject']}" for each in found["tested"]]
         self.assertEqual(lines, result.out.splitlines()[:len(lines)])
         self.assertIn("nic.tx.latency", results["cases"][0]["difference"]["cause"])
+        self.assertIn(f"  A: {self.repository}/cases/write.trace\n", result.out)
+        self.assertNotIn(str(self.temporary), result.out)
         for each in (file, junit, html):
             self.assertIn("nic.tx.latency", each.read_text())
             self.assertNotIn(str(self.temporary), each.read_text())

@@ -8,6 +8,7 @@ usage: recorded_parts_test.py path/to/rnicsim
 import collections
 import json
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
@@ -95,9 +96,13 @@ class RecordedParts(apps.TestCase):
         trace = self.record("a.trace", "--record-calls")
         posted = [event for event in self.events(trace, "--kind", "posted", "--host", "h0")
                   if event["queue"] == "send"][3]
+        # Each has a time since the first; the fetch of receives before them is none of this WQE's.
         lines = apps.call("trace", "follow", trace, "--host", "h0", "--qp", str(posted["qp"]), "--wqe", "3").out
         self.assertRegex(lines.splitlines()[0],
                          rf"  h0  posted  qp \S+  queue send  index {posted['index']}  wqes 1  called ")
+        self.assertNotIn("queue receive", lines)
+        times = [float(time) for time in re.findall(r"  (\d+\.\d{6}) us  h\d  ", lines)]
+        self.assertEqual((len(times), times), (len(lines.splitlines()), sorted(times)))
 
     def test_tlps_agree_with_the_counters(self):
         results = self.path / "r.json"
