@@ -71,6 +71,13 @@ class Programs(NicTest):
         self.assertEqual(result.text("g1").count("return status 0"), 2, result)
 
 
+class ManyAccesses(NicTest):
+    def test_a_million_accesses_without_a_finding(self):
+        result = self.run_on_both(*pairs(f"ib_write_bw {PERFTEST} -n 1000000 -s 8"))
+        accesses = [int(count) for count in re.findall(r"check: h\d: (\d+) accesses, 0 findings", result.err)]
+        self.assertGreater(max(accesses), 1_000_000, result)
+
+
 class Ethernet(NicTest):
     """eth1, which the driver makes from raw packets; its addresses are those of the guests' names and of the GIDs."""
     RECEIVE = "mkfifo -m 600 open; busybox nc -l -p 7000 <>open | md5sum; rm open"
