@@ -32,7 +32,7 @@ std::vector<std::string> service_level_warnings(const Workload& workload, const 
     if (hosts.empty()) continue;
     const auto more = hosts.size() == 1 ? std::string() : fmt::format(" and {} more", hosts.size() - 1);
     warnings.push_back(
-        fmt::format("{}: flow[{}].sl has no effect on packets of {}{}, because host.vlan is 0: they have no VLAN tag",
+        fmt::format("{}: flow[{}].sl has no effect on packets of {}{}, because host.vlan is 0: no VLAN tag",
                     workload.file, i, *hosts.begin(), more));
   }
   return warnings;

@@ -81,8 +81,8 @@ class Warnings(unittest.TestCase):
 
     # Packets have a PCP only in a VLAN tag.
     def test_a_service_level_without_a_vlan(self):
-        self.assert_one("w.toml: flow[0].sl has no effect on packets of h0 and 1 more, because host.vlan is 0: they "
-                        "have no VLAN tag", {}, [flow("h1", "h0", sl=3), flow("h2", "h0")])
+        self.assert_one("w.toml: flow[0].sl has no effect on packets of h0 and 1 more, because host.vlan is 0: no "
+                        "VLAN tag", {}, [flow("h1", "h0", sl=3), flow("h2", "h0")])
         self.assert_none({"host.vlan": 100}, [flow("h1", "h0", sl=3)])
         self.assert_none({}, [flow("h1", "h0", sl=0)])
 

@@ -45,7 +45,7 @@ Duration CongestionGate::not_before(Duration now, const UnansweredPackets* same,
 }
 
 void CongestionGate::sent(std::uint32_t bytes, Duration now) {
-  heard().sent(bytes, now);
+  control_for_input().sent(bytes, now);
   allowed(now);
   if (rate_ != roce::Allowance::kUnlimited) paid_at_ = std::max(paid_at_, now) + time_at(8.0 * bytes, rate_);
 }
@@ -85,13 +85,13 @@ void CongestionGate::answered(const UnansweredPackets::Answered& packets, std::u
   if (!tracks_) return;
   marked_ = marked_ || marked;
   if (packets.bytes == 0) return;
-  heard().acknowledged({.rtt = packets.rtt,
-                        .bytes = packets.bytes,
-                        .in_flight = in_flight,
-                        .endpoint = std::exchange(endpoint_, {}),
-                        .marked = std::exchange(marked_, false),
-                        .hops = std::exchange(hops_, {})},
-                       now);
+  control_for_input().acknowledged({.rtt = packets.rtt,
+                                    .bytes = packets.bytes,
+                                    .in_flight = in_flight,
+                                    .endpoint = std::exchange(endpoint_, {}),
+                                    .marked = std::exchange(marked_, false),
+                                    .hops = std::exchange(hops_, {})},
+                                   now);
 }
 
 std::optional<ControlView> CongestionGate::new_view(Duration now) {

@@ -67,9 +67,9 @@ class CongestionGate {
   // The same for packets that the caller tracks; `in_flight`: all bytes that are still unacknowledged.
   void answered(const UnansweredPackets::Answered& packets, std::uint64_t in_flight, bool marked, Duration now);
 
-  void notified(Duration now) { heard().notified(now); }
-  void lost(Duration now) { heard().lost(now); }
-  void timed_out(Duration now) { heard().timed_out(now); }
+  void notified(Duration now) { control_for_input().notified(now); }
+  void lost(Duration now) { control_for_input().lost(now); }
+  void timed_out(Duration now) { control_for_input().timed_out(now); }
 
   // For traces: the view at `now`; nullopt: unchanged since the last call. Has no other effect.
   std::optional<ControlView> new_view(Duration now);
@@ -78,7 +78,7 @@ class CongestionGate {
   void settle(double rate, Duration now);
   const roce::Allowance& allowed(Duration now);
   // The control, for an input, which may change its allowance.
-  roce::CongestionControl& heard() {
+  roce::CongestionControl& control_for_input() {
     allowed_until_ = {};
     return *control_;
   }
