@@ -227,7 +227,8 @@ class AtTheTerminal(TopCase):
         run.send_signal(signal.SIGINT)
         apps.finish(run)
         self.assertEqual(screen.status(), 0)
-        text = screen.text().replace("\n", "")  # top continues a long line in the next
+        # top continues a long line in the next line, also after a space.
+        text = re.sub(" +", " ", "".join(screen.screen.display))
         self.assertRegex(text, rf"the simulation \(pid {run.pid}\) has ended, last seen at [\d.]+ \S+ of simulated")
 
     def test_interrupt_restores_the_terminal(self):
