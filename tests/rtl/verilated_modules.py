@@ -20,7 +20,7 @@ MODULES = {
          "sva/responder_sva.sv", "sva/qp_engine_sva.sv"],
         _ENGINE_TESTS,
         ["model/roce/opcode.cpp", "model/roce/requester.cpp", "model/roce/completer.cpp",
-         "model/roce/responders/responder.cpp",
+         "model/roce/responders/responder.cpp", "model/roce/responders/early_requests.cpp",
          "model/roce/send_window.cpp", "model/roce/qp_state.cpp", "model/roce/send_side.cpp",
          "model/roce/responders/answer_side.cpp", "model/roce/responders/uc_responder.cpp",
          "model/roce/responders/ud_responder.cpp",
